@@ -1,0 +1,1 @@
+"""Crewyard's own packages, one a room of the house; ARCHITECTURE.md holds the plan."""

@@ -1,0 +1,96 @@
+"""The merge queue's values."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from modules.records.record import Record
+
+
+class CheckOutcome(StrEnum):
+    """How a check ended; only `PASSED` lets anything land."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NO_TESTS = "no_tests"
+    TIMED_OUT = "timed_out"
+    COULD_NOT_RUN = "could_not_run"
+
+
+class Receipt(Record):
+    """The proof kept with a landing: what was run on which tree, and how it ended."""
+
+    tree: str
+    """Object id of the tree the check ran on."""
+    command: str
+    outcome: CheckOutcome
+    exit_code: int | None
+    """None when the command did not end by itself."""
+    seconds: float
+    log: str = ""
+    """Path of the log, relative to the repository's root."""
+
+
+class EntryStatus(StrEnum):
+    """Where a merge queue entry stands."""
+
+    QUEUED = "queued"
+    CHECKING = "checking"
+    MERGED = "merged"
+    CONFLICTED = "conflicted"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    NO_CHANGES = "no_changes"
+
+
+FINAL_STATUSES = frozenset(
+    {
+        EntryStatus.MERGED,
+        EntryStatus.CONFLICTED,
+        EntryStatus.FAILED,
+        EntryStatus.REJECTED,
+        EntryStatus.NO_CHANGES,
+    }
+)
+
+
+class Conflict(Record):
+    """One path that could not be merged."""
+
+    path: str
+    kind: str
+    """git's own word: `contents`, `modify/delete`, `rename/delete`, `add/add` …"""
+    hunk: str = ""
+    """The first lines between the markers, bounded."""
+    landed_by: tuple[str, ...] = ()
+    """Subjects of the landings that touched the path since the merge base."""
+
+
+class Submission(Record):
+    """What a worker hands to the queue."""
+
+    task: int
+    subject: str
+    attempt: int
+    generation: int
+    worker: str
+    branch: str
+    commit: str
+    base: str
+    summary: str
+    files: tuple[str, ...]
+    check: str = ""
+    """The task's own acceptance command."""
+
+
+class Entry(Record):
+    """One pinned commit in the queue."""
+
+    entry_id: int
+    submission: Submission
+    status: EntryStatus = EntryStatus.QUEUED
+    submitted_at: datetime
+    changed_at: datetime
+    reason: str = ""
+    conflicts: tuple[Conflict, ...] = ()
+    receipt: Receipt | None = None
+    landed_as: str = ""

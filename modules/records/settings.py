@@ -1,0 +1,89 @@
+"""Settings as the program uses them, after every source was read."""
+
+from pathlib import Path
+
+from modules.records.decisions import Mode
+from modules.records.record import Record
+
+
+class Role(Record):
+    """What workers of one role are told and may use."""
+
+    prompt: str = ""
+    model: str = ""
+    """Model SPEC; empty: the crew's."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools it may use; empty: all of a worker's."""
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class ModelEntry(Record):
+    """A model a person described in their own settings."""
+
+    base_url: str = ""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key."""
+    context_tokens: int = 0
+    """Size of the context window; 0: the provider's usual one."""
+    usd_per_million_in: float | None = None
+    usd_per_million_out: float | None = None
+    usd_per_million_cached: float | None = None
+
+
+class RuleText(Record):
+    """One permission rule as somebody wrote it."""
+
+    text: str
+    """`Tool` or `Tool(pattern)`."""
+    source: str
+    """The file, role or session it comes from."""
+
+
+class Rules(Record):
+    """The allow, ask and deny rules of one or more sources; deny beats ask beats allow."""
+
+    allow: tuple[RuleText, ...] = ()
+    ask: tuple[RuleText, ...] = ()
+    deny: tuple[RuleText, ...] = ()
+
+    def __add__(self, other: "Rules") -> "Rules":
+        return Rules(
+            allow=self.allow + other.allow, ask=self.ask + other.ask, deny=self.deny + other.deny
+        )
+
+
+class Settings(Record):
+    """Everything that can be set, with the defaults."""
+
+    model: str = ""
+    """SPEC of the lead's model; empty: chosen from the keys at hand."""
+    worker_model: str = ""
+    """SPEC of the workers' model; empty: the lead's."""
+    workers: int = 3
+    mode: Mode = Mode.AUTO
+    check: str = ""
+    """The command that must pass on a tree before it lands; empty: nothing lands."""
+    check_timeout_seconds: float = 600.0
+    target: str = ""
+    """Branch the work lands on; empty: the one checked out."""
+    lease_seconds: float = 120.0
+    ask_timeout_seconds: float = 600.0
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    roles: dict[str, Role] = {}
+    models: dict[str, ModelEntry] = {}
+    rules: Rules = Rules()
+
+
+class Environment(Record):
+    """What was read from the process's environment, once."""
+
+    variables: dict[str, str]
+    home: Path
+    """The person's home folder."""
+    user_folder: Path
+    """Where this program keeps its own user-level files (`CREWYARD_HOME`)."""
+    is_sandbox_off: bool = False
+    """True when the person set `CREWYARD_SANDBOX=off`."""

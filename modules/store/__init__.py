@@ -1,0 +1,1 @@
+"""Files, locks, journals and settings on disk."""

@@ -1,0 +1,101 @@
+"""Locks between processes; the kernel frees them when their holder dies.
+
+`locked` blocks in flock(2) and is held for one append. `held` waits a limited time and is for the
+coarse locks: the lead's, the lanes', the queue's.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from modules.records.errors import PersonFault
+from modules.records.exits import Exit
+
+
+@contextlib.contextmanager
+def locked(descriptor: int) -> Iterator[None]:
+    """Holds an exclusive flock on an open file; blocks until it has it."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def held(path: Path, *, what: str, timeout_seconds: float) -> Iterator[None]:
+    """Holds the coarse lock `path`.
+
+    Raises PersonFault naming `what` when another process keeps it longer than `timeout_seconds`.
+    """
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, poll_interval=0.01)
+    try:
+        lock.acquire(timeout=timeout_seconds)
+    except Timeout as error:
+        raise PersonFault(
+            f"{what} is held by another process ({path}).",
+            hint=f"Wait for it to end; it did not within {timeout_seconds:.0f} s.",
+            exit_code=Exit.USAGE,
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class LeadLock:
+    """The claim that this process is the one lead of a repository.
+
+    The kernel holds the truth (flock); the file's text names the holder for people.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Takes the lock; raises PersonFault naming the other lead when there is one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+            os.close(descriptor)
+            raise PersonFault(
+                f"A lead already runs in this repository ({holder or 'pid unknown'}).",
+                hint="Talk to that one, or end it first.",
+                exit_code=Exit.USAGE,
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"pid {os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Gives the lock back; does nothing when it is not held."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def read_lead_pid(path: Path) -> int | None:
+    """Returns the pid of the lead that holds `path` now, None when no lead runs."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        words = os.pread(descriptor, 200, 0).decode(errors="replace").split()
+        return int(words[1]) if len(words) == 2 and words[1].isdigit() else 0
+    else:
+        return None
+    finally:
+        os.close(descriptor)

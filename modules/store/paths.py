@@ -1,0 +1,98 @@
+"""Where things lie in a repository; the only file that spells these names."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+TEAM_FOLDER = ".team"
+LANES_FOLDER = ".worktrees"
+EXCLUDED = (f"/{TEAM_FOLDER}/", f"/{LANES_FOLDER}/")
+"""Patterns for the repository's `info/exclude`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The files and folders of one repository; `root` is the main checkout."""
+
+    root: Path
+
+    @property
+    def team(self) -> Path:
+        return self.root / TEAM_FOLDER
+
+    @property
+    def board(self) -> Path:
+        return self.team / "board.jsonl"
+
+    @property
+    def board_views(self) -> Path:
+        return self.team / "board"
+
+    @property
+    def results(self) -> Path:
+        return self.team / "results"
+
+    @property
+    def mail(self) -> Path:
+        return self.team / "mail.jsonl"
+
+    @property
+    def queue(self) -> Path:
+        return self.team / "queue.jsonl"
+
+    @property
+    def audit(self) -> Path:
+        return self.team / "audit.jsonl"
+
+    @property
+    def sessions(self) -> Path:
+        return self.team / "sessions"
+
+    @property
+    def outputs(self) -> Path:
+        return self.team / "outputs"
+
+    @property
+    def checks(self) -> Path:
+        return self.team / "checks"
+
+    @property
+    def crew(self) -> Path:
+        """What the lead last knew of its workers, for another shell to read."""
+        return self.team / "crew.json"
+
+    @property
+    def temporary(self) -> Path:
+        """Parent of the workers' own temporary folders."""
+        return self.team / "tmp"
+
+    @property
+    def lead_lock(self) -> Path:
+        return self.team / "lead.lock"
+
+    @property
+    def queue_lock(self) -> Path:
+        return self.team / "queue.lock"
+
+    @property
+    def lanes_lock(self) -> Path:
+        return self.team / "lanes.lock"
+
+    @property
+    def lanes(self) -> Path:
+        return self.root / LANES_FOLDER
+
+    @property
+    def team_settings(self) -> Path:
+        return self.root / "team.toml"
+
+    @property
+    def mcp_settings(self) -> Path:
+        return self.root / ".mcp.json"
+
+    @property
+    def hook_settings(self) -> Path:
+        return self.root / ".hooks.json"
+
+    def result(self, task: int, attempt: int) -> Path:
+        """Returns where the result of one attempt is kept."""
+        return self.results / f"{task}-{attempt}.md"
