@@ -1,0 +1,1 @@
+"""The repository: hardened git, lanes, the recipes of a landing, salvage."""

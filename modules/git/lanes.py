@@ -1,0 +1,289 @@
+"""Lanes: worktrees with a branch of their own, made, listed and closed.
+
+1. A lane lies in our own folder and gets a branch `wt/<lane>`; neither is ever one that was there
+   before. A free name is taken instead, and the lane says which.
+2. Registration is done under the lanes' lock, filling outside of it; a failed try leaves nothing.
+3. Closing keeps by default: a lane that is dirty, unmerged, detached, unreadable or in use stays,
+   and the reason is told. Asked to salvage, it keeps the work in a ref first.
+4. A refusal of git's is a reason to keep, never to delete by other means.
+5. A branch goes only by compare-and-swap, and only when its tip has landed or was salvaged.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import assert_never
+
+from modules.git.lane_names import CHECK_TREE, as_name, candidates
+from modules.git.lane_state import Lane, LaneState, inspect_lane
+from modules.git.merging import merge_trees
+from modules.git.occupants import occupants
+from modules.git.refs import (
+    LANDED,
+    LANES,
+    RefMoved,
+    changed_paths,
+    create_refs,
+    delete_ref,
+    is_ancestor,
+    read_commit,
+    read_ref,
+    read_refs,
+)
+from modules.git.repository import Repository, exclude_own_folders
+from modules.git.run_git import GitFault
+from modules.git.salvage import pour, salvaged_head, save_tree
+from modules.git.worktrees import (
+    admin_folder,
+    forget,
+    git_in,
+    list_worktrees,
+    register,
+    registering,
+)
+from modules.records.errors import PersonFault
+
+_BRANCH_FOLDERS = ("wt", "wt-lanes")
+"""The second is for repositories that have a branch called like the first."""
+_HEADS = "refs/heads/"
+
+
+class CloseAction(StrEnum):
+    """What is asked for when a lane is closed."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
+    """Remove it if nothing would be lost."""
+    SALVAGE = "salvage"
+    """Keep the work in a ref, then remove it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What became of a lane."""
+
+    kept: bool
+    reason: str = ""
+    """Why it was kept; or why its branch was, when only the worktree went."""
+    salvage_ref: str = ""
+
+
+def make_lane(repository: Repository, *, name: str, base: str) -> Lane:
+    """Makes a lane at the commit `base`; its name is `name` or the next free one like it."""
+    git = repository.git
+    commit = read_commit(git, base)
+    if not commit:
+        raise PersonFault(f"There is no commit {base!r}.", hint="Name one that `git log` shows.")
+    exclude_own_folders(repository)
+    with registering(repository):
+        lane = _free(repository, as_name(name), commit)
+        create_refs(git, (LANES + lane.name, _HEADS + lane.branch), commit)
+        try:
+            register(repository, lane.path, branch=lane.branch)
+        except BaseException:
+            _forget_refs(repository, lane)
+            raise
+    try:
+        git_in(repository, lane.path).run("reset", "--hard", "--quiet", timeout_seconds=600)
+    except BaseException:
+        _unmake(repository, lane)
+        raise
+    return lane
+
+
+def restore_lane(repository: Repository, *, ref: str, name: str) -> Lane:
+    """Makes a lane that holds a salvage as uncommitted changes."""
+    lane = make_lane(repository, name=name, base=salvaged_head(repository, ref))
+    pour(git_in(repository, lane.path), repository, ref)
+    return lane
+
+
+def list_lanes(repository: Repository) -> list[Lane]:
+    """Returns all lanes; the queue's own worktrees and the person's aren't lanes."""
+    bases = read_refs(repository.git, LANES)
+    return [
+        Lane(
+            name=tree.path.name,
+            path=tree.path,
+            branch=_branch_of(repository, tree.path.name, tree.branch),
+            base=bases.get(LANES + tree.path.name, ""),
+        )
+        for tree in list_worktrees(repository)
+        if tree.path.parent == repository.paths.lanes and not CHECK_TREE.fullmatch(tree.path.name)
+    ]
+
+
+def close_lane(
+    repository: Repository,
+    lane: Lane,
+    *,
+    action: CloseAction,
+    is_landed: Callable[[str], bool],
+    now: datetime,
+    in_use: str = "",
+) -> Closed:
+    """Keeps or removes a lane; see the rules above.
+
+    `is_landed` knows commits that landed in another shape; `in_use` says who works in the lane.
+    """
+    match action:
+        case CloseAction.KEEP:
+            return Closed(kept=True, reason="asked to keep it")
+        case CloseAction.REMOVE | CloseAction.SALVAGE:
+            pass
+        case _:
+            assert_never(action)
+    state = inspect_lane(repository, lane)
+    hindrance = _hindrance(repository, lane, state, in_use)
+    if hindrance:
+        return Closed(kept=True, reason=hindrance)
+    losses = _losses(repository, lane, state, is_landed)
+    if losses and action is CloseAction.REMOVE:
+        return Closed(kept=True, reason="; ".join(losses))
+    return _remove(repository, lane, losses=losses, now=now)
+
+
+def has_landed(
+    repository: Repository, commit: str, *, base: str, is_landed: Callable[[str], bool]
+) -> bool:
+    """True when the target has `commit`, as it is or with all that it changes since `base`."""
+    git = repository.git
+    landed = read_ref(git, LANDED + repository.target) or read_ref(git, repository.target_ref)
+    if not landed:
+        return False
+    if is_landed(commit) or is_ancestor(git, commit, landed):
+        return True
+    if not base or not changed_paths(git, base, commit):
+        return False
+    merged = merge_trees(repository, landed, commit)
+    return not merged.clashes and not changed_paths(git, landed, merged.tree)
+
+
+def _hindrance(repository: Repository, lane: Lane, state: LaneState, in_use: str) -> str:
+    """Returns why nobody may remove the lane, not even after a salvage."""
+    folder = repository.paths.lanes / lane.name
+    if lane.path != folder or folder.resolve() != folder or CHECK_TREE.fullmatch(lane.name):
+        return f"{str(lane.path)!r} is not one of our lanes"
+    if state.unreadable:
+        return f"unreadable: {state.unreadable}"
+    if in_use:
+        return f"in use: {in_use}"
+    inside = occupants(lane.path)
+    return f"in use: {', '.join(inside)}" if inside else ""
+
+
+def _losses(
+    repository: Repository, lane: Lane, state: LaneState, is_landed: Callable[[str], bool]
+) -> list[str]:
+    """Returns what would be lost with the lane, one reason each."""
+    losses = []
+    if state.dirty:
+        losses.append(f"uncommitted changes in {_some(state.dirty)}")
+    if state.unfinished:
+        losses.append(f"a {state.unfinished} is unfinished")
+    if state.branch != lane.branch:
+        losses.append(
+            f"the branch {state.branch!r} is checked out" if state.branch else "HEAD is detached"
+        )
+    tip = read_ref(repository.git, _HEADS + lane.branch)
+    for commit in dict.fromkeys(c for c in (state.head, tip) if c):
+        if not has_landed(repository, commit, base=lane.base, is_landed=is_landed):
+            losses.append(f"the commit {commit[:12]} has not landed")
+    return losses
+
+
+def _remove(repository: Repository, lane: Lane, *, losses: list[str], now: datetime) -> Closed:
+    salvage_ref = ""
+    force: tuple[str, ...] = ()
+    try:
+        if losses:
+            git = git_in(repository, lane.path)
+            salvage_ref = save_tree(git, name=lane.name, reason="; ".join(losses), when=now)
+            force = ("--force",)
+        with registering(repository):
+            repository.git.run("worktree", "remove", *force, str(lane.path), timeout_seconds=600)
+    except GitFault as error:
+        return Closed(kept=True, reason=f"git refused: {error}", salvage_ref=salvage_ref)
+    return Closed(
+        kept=False,
+        reason=_drop_branch(repository, lane, salvage_ref, is_all_landed=not losses),
+        salvage_ref=salvage_ref,
+    )
+
+
+def _drop_branch(
+    repository: Repository, lane: Lane, salvage_ref: str, *, is_all_landed: bool
+) -> str:
+    """Deletes the lane's branch when its work is safe; returns why it was kept otherwise."""
+    git = repository.git
+    if base := read_ref(git, LANES + lane.name):
+        delete_ref(git, LANES + lane.name, old=base)
+    tip = read_ref(git, _HEADS + lane.branch)
+    if not tip:
+        return ""
+    holder = next((t for t in list_worktrees(repository) if t.branch == _HEADS + lane.branch), None)
+    if holder is not None:
+        return f"the branch {lane.branch!r} stays: it is checked out in {str(holder.path)!r}"
+    if not is_all_landed and not (salvage_ref and is_ancestor(git, tip, salvage_ref)):
+        return f"the branch {lane.branch!r} stays: {tip[:12]} has not landed"
+    try:
+        delete_ref(git, _HEADS + lane.branch, old=tip)
+    except RefMoved:
+        return f"the branch {lane.branch!r} stays: it moved meanwhile"
+    return ""
+
+
+def _free(repository: Repository, name: str, commit: str) -> Lane:
+    """Returns the lane to make: no folder, registration, ref or branch of that name exists."""
+    existing = repository.git.text(
+        "for-each-ref", "--format=%(refname)", *(_HEADS + f for f in _BRANCH_FOLDERS), LANES
+    ).split()
+    # A branch called like the folder itself leaves no room for branches in it.
+    folder = next((f for f in _BRANCH_FOLDERS if _HEADS + f not in existing), "")
+    taken = {_lane_of(ref) for ref in existing}
+    for candidate in candidates(name):
+        path = repository.paths.lanes / candidate
+        admin = repository.common_dir / "worktrees" / candidate
+        is_free = candidate not in taken and not path.exists() and not admin.exists()
+        if folder and is_free:
+            return Lane(candidate, path, f"{folder}/{candidate}", commit)
+    raise PersonFault(
+        f"No lane can be named like {name!r}: all such names, or the branches "
+        f"{_BRANCH_FOLDERS}, are taken.",
+        hint="Remove lanes or rename branches you don't need.",
+    )
+
+
+def _lane_of(ref: str) -> str:
+    for prefix in (LANES, *(f"{_HEADS}{folder}/" for folder in _BRANCH_FOLDERS)):
+        if ref.startswith(prefix):
+            return ref.removeprefix(prefix).partition("/")[0]
+    return ""
+
+
+def _branch_of(repository: Repository, name: str, checked_out: str) -> str:
+    for folder in _BRANCH_FOLDERS:
+        if read_ref(repository.git, f"{_HEADS}{folder}/{name}"):
+            return f"{folder}/{name}"
+    return checked_out.removeprefix(_HEADS)
+
+
+def _unmake(repository: Repository, lane: Lane) -> None:
+    """Takes back a lane that could not be filled: nobody has worked in it."""
+    with registering(repository):
+        if admin_folder(repository, lane.path) is not None:
+            repository.git.run("worktree", "remove", "--force", str(lane.path))
+        forget(repository, lane.path)
+    _forget_refs(repository, lane)
+
+
+def _forget_refs(repository: Repository, lane: Lane) -> None:
+    for ref in (_HEADS + lane.branch, LANES + lane.name):
+        if read_ref(repository.git, ref):
+            delete_ref(repository.git, ref, old=lane.base)
+
+
+def _some(paths: tuple[str, ...]) -> str:
+    shown = ", ".join(repr(path) for path in paths[:5])
+    return shown if len(paths) <= 5 else f"{shown} and {len(paths) - 5} more"

@@ -1,0 +1,162 @@
+"""Merges without a checkout: trees are joined in memory and commits made of them.
+
+1. Only full ids are merged: for a name it doesn't know `merge-tree` exits like for a conflict.
+2. `.gitattributes` count as they are in the commit that is merged into, never as they lie in
+   somebody's checkout: git runs in an empty folder that holds those files alone.
+3. A file added in a folder that the other side renamed moves along.
+4. The same request gives the same commit id: author and dates come from the request.
+"""
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from modules.git.refs import durable, tree_of
+from modules.git.repository import Repository
+from modules.git.run_git import Git, GitFault, Identity, Place, decoded
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_KIND = re.compile(r"CONFLICT \((.*)\)")
+_HUNK_LINES = 40
+_LONGEST_FILE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """One path two sides could not be joined in."""
+
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What joining two commits gave; with clashes the tree holds conflict markers."""
+
+    tree: str
+    clashes: tuple[Clash, ...] = ()
+
+
+def merge_trees(repository: Repository, ours: str, theirs: str) -> Merged:
+    """Joins two commits, given by their full ids; raises GitFault for unrelated histories."""
+    if not (_OBJECT_ID.fullmatch(ours) and _OBJECT_ID.fullmatch(theirs)):
+        raise ValueError(f"{ours!r} and {theirs!r} must be full object ids")
+    with _attributes_of(repository, ours) as git:
+        result = durable(git).run("merge-tree", "--write-tree", "-z", ours, theirs, accept=(0, 1))
+    fields = result.fields
+    if not fields or not _OBJECT_ID.fullmatch(fields[0]):
+        raise GitFault(("merge-tree", ours, theirs), code=result.code, stderr=result.stderr)
+    return Merged(fields[0], _clashes(fields) if result.code else ())
+
+
+def conflict_hunk(git: Git, tree: str, path: str) -> str:
+    """Returns the first lines between the markers of a conflicted file, bounded."""
+    listed = git.fields("ls-tree", "-z", "-l", tree, "--", path)
+    if not listed or listed[0].split()[1] != "blob":
+        return ""
+    _, _, blob, size = listed[0].partition("\t")[0].split()
+    if int(size) > _LONGEST_FILE_BYTES:
+        return ""
+    lines = decoded(git.run("cat-file", "blob", blob).stdout).splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith("<<<<<<<")), None)
+    if start is None:
+        return ""
+    end = next((n for n, line in enumerate(lines) if line.startswith(">>>>>>>")), len(lines))
+    return "\n".join(lines[start : min(end + 1, start + _HUNK_LINES)])
+
+
+def squash(git: Git, *, tree: str, onto: str, head: str, message: str, when: datetime) -> str:
+    """Returns a commit on `onto` that holds `tree`, by the author of `head`."""
+    words = git.fields("log", "-1", "-z", "--format=%an%x00%ae%x00%ad", "--date=raw", head)
+    name, email, date = words[:3]
+    author = Identity(name, email) if name and email else git.identity
+    return _commit(git, tree, (onto,), message, when, author=author, authored=f"@{date}")
+
+
+def join(git: Git, *, tree: str, parents: Sequence[str], message: str, when: datetime) -> str:
+    """Returns a commit with the given parents, by our own identity."""
+    return _commit(git, tree, parents, message, when, author=git.identity, authored=_raw(when))
+
+
+def revert(repository: Repository, landed: str, commit: str, *, when: datetime) -> Merged:
+    """Joins into `landed` the opposite of what `commit` did to its first parent."""
+    git = repository.git
+    parent_tree = tree_of(git, f"{commit}^1")
+    # Its parent is the commit itself, so that is what the merge takes for the base.
+    opposite = join(git, tree=parent_tree, parents=(commit,), message="opposite", when=when)
+    return merge_trees(repository, landed, opposite)
+
+
+def _commit(
+    git: Git,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    when: datetime,
+    *,
+    author: Identity,
+    authored: str,
+) -> str:
+    env = {
+        "GIT_AUTHOR_NAME": author.name,
+        "GIT_AUTHOR_EMAIL": author.email,
+        "GIT_AUTHOR_DATE": authored,
+        "GIT_COMMITTER_DATE": _raw(when),
+    }
+    argv = ["commit-tree", tree, "-F", "-"]
+    for parent in parents:
+        argv += ["-p", parent]
+    return durable(git).run(*argv, input=message.encode("utf-8", "replace"), env=env).text
+
+
+def _raw(when: datetime) -> str:
+    return f"@{int(when.timestamp())} +0000"
+
+
+def _clashes(fields: Sequence[str]) -> tuple[Clash, ...]:
+    """Reads the messages of `merge-tree -z`: count of paths, the paths, kind, text."""
+    found: dict[Clash, None] = {}
+    rest = list(fields[fields.index("", 1) + 1 :])
+    while rest:
+        count = int(rest[0])
+        paths, kind = rest[1 : count + 1], _KIND.fullmatch(rest[count + 1])
+        if kind is not None and paths:
+            # git files both additions of one path under `contents`; only its text tells them.
+            is_addition = rest[count + 2].startswith("CONFLICT (add/add)")
+            found[Clash(paths[0], "add/add" if is_addition else kind[1])] = None
+        rest = rest[count + 3 :]
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def _attributes_of(repository: Repository, commit: str) -> Iterator[Git]:
+    """Gives git in an empty folder that holds the `.gitattributes` of `commit` and nothing else."""
+    git = repository.git
+    parent = repository.paths.temporary
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix="merge-") as name:
+        folder = Path(name)
+        for path, blob in _attribute_files(git, commit):
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(git.run("cat-file", "blob", blob).stdout)
+        place = Place(
+            git_dir=repository.common_dir, common_dir=repository.common_dir, work_tree=folder
+        )
+        cell = replace(git, folder=folder, place=place)
+        yield cell.configured(("merge.directoryRenames", "true"))
+
+
+def _attribute_files(git: Git, commit: str) -> Iterator[tuple[PurePosixPath, str]]:
+    for entry in git.fields("ls-tree", "-r", "-z", commit):
+        facts, _, name = entry.partition("\t")
+        mode, _, blob = facts.split()
+        path = PurePosixPath(name)
+        # A crafted tree may name a path outside of itself; a link is no attributes file to git.
+        is_inside = not path.is_absolute() and ".." not in path.parts
+        if path.name == ".gitattributes" and mode.startswith("100") and is_inside:
+            yield path, blob

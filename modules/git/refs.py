@@ -1,0 +1,106 @@
+"""Refs and commits: read, compared, and moved only from the value they were read at."""
+
+from collections.abc import Sequence
+
+from modules.git.run_git import Git, GitFault
+
+LANDED = "refs/crewyard/landed/"
+"""What has landed on a target branch; only the merge queue writes it."""
+PUBLISHED = "refs/crewyard/published/"
+"""What the target branch was last moved to by us."""
+ENTRIES = "refs/crewyard/entries/"
+"""Pinned commits of queue entries."""
+CONFLICTS = "refs/crewyard/conflicts/"
+"""Commits that hold a failed merge, markers included."""
+RESCUE = "refs/crewyard/rescue/"
+"""The person's uncommitted edits as they were before their checkout last followed."""
+LANES = "refs/crewyard/lanes/"
+"""The commit each lane was made from."""
+SALVAGE = "refs/crewyard/salvage/"
+"""Work kept before something was deleted."""
+_DURABLE = ("core.fsync", "committed,loose-object,reference")
+
+
+class RefMoved(GitFault):
+    """A ref is not where it was read: somebody else moved it."""
+
+
+def durable(git: Git) -> Git:
+    """Returns the same git, syncing what it writes to disk."""
+    return git.configured(_DURABLE)
+
+
+def read_ref(git: Git, ref: str) -> str:
+    """Returns the commit that `ref`, a full name, points to; empty when there is no such ref."""
+    found = git.run("for-each-ref", "--format=%(refname) %(objectname)", ref).text
+    return next((line.split()[1] for line in found.splitlines() if line.split()[0] == ref), "")
+
+
+def read_refs(git: Git, prefix: str) -> dict[str, str]:
+    """Returns the refs below `prefix`, full name to object id."""
+    found = git.run("for-each-ref", "--format=%(refname) %(objectname)", prefix).text
+    return dict(line.split(" ", 1) for line in found.splitlines())
+
+
+def move_ref(git: Git, ref: str, *, new: str, old: str) -> None:
+    """Moves `ref` from `old` to `new`; an empty `old` means it must not exist yet.
+
+    Raises RefMoved when it points elsewhere.
+    """
+    _update(git, ("update-ref", "--no-deref", ref, new, old), ref, old)
+
+
+def create_refs(git: Git, refs: Sequence[str], commit: str) -> None:
+    """Makes all of `refs` at `commit`, or none when one of them exists."""
+    lines = "".join(f"create {ref} {commit}\n" for ref in refs)
+    git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
+
+
+def set_ref(git: Git, ref: str, new: str) -> None:
+    """Points `ref`, one that no decision rests on, at `new`, wherever it was."""
+    git.run("update-ref", "--no-deref", ref, new)
+
+
+def delete_ref(git: Git, ref: str, *, old: str) -> None:
+    """Deletes `ref` if it still points to `old`; raises RefMoved when it does not."""
+    _update(git, ("update-ref", "--no-deref", "-d", ref, old), ref, old)
+
+
+def _update(git: Git, argv: Sequence[str], ref: str, old: str) -> None:
+    try:
+        git.run(*argv)
+    except GitFault as error:
+        if error.code is not None and read_ref(git, ref) != old:
+            raise RefMoved(error.argv, code=error.code, stderr=error.stderr) from error
+        raise
+
+
+def read_commit(git: Git, name: str) -> str:
+    """Returns the full id of the commit `name`; empty when there is no such commit."""
+    command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return git.run(*command, accept=(0, 1, 128)).text
+
+
+def tree_of(git: Git, commit: str) -> str:
+    """Returns the tree of a commit."""
+    return git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+
+
+def is_ancestor(git: Git, older: str, newer: str) -> bool:
+    """True when `newer` contains `older`; both are full ids of commits that exist."""
+    return git.succeeds("merge-base", "--is-ancestor", older, newer)
+
+
+def merge_base(git: Git, one: str, other: str) -> str:
+    """Returns the best common ancestor; empty for unrelated histories."""
+    return git.run("merge-base", one, other, accept=(0, 1)).text
+
+
+def changed_paths(git: Git, old: str, new: str) -> tuple[str, ...]:
+    """Returns the paths that differ between two commits or trees, a rename as both its names."""
+    return tuple(git.fields("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new))
+
+
+def count_commits(git: Git, *, since: str, until: str) -> int:
+    """Returns how many commits `until` has that `since` has not."""
+    return int(git.text("rev-list", "--count", f"{since}..{until}"))

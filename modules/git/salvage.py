@@ -1,0 +1,145 @@
+"""Keeps work before something is deleted, and gives it back.
+
+1. A salvage is a commit under `refs/crewyard/salvage/<lane>/<stamp>`: its tree is the working tree
+   (untracked files included, ignored ones not), its first parent is HEAD.
+2. What the working tree doesn't show is kept as further parents: a differing index, and the commits
+   of an unfinished merge, rebase or cherry-pick.
+3. Neither the lane's files nor its index are touched: all is done in a copy of the index.
+4. A repository inside the lane can't be kept this way; there salvage refuses, so nothing goes.
+"""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from modules.git.merging import join
+from modules.git.refs import SALVAGE, RefMoved, durable, move_ref, read_commit, read_refs, tree_of
+from modules.git.repository import Repository
+from modules.git.run_git import Git, GitFault
+from modules.records.errors import PersonFault
+
+_UNFINISHED = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge/orig-head",
+    "rebase-merge/stopped-sha",
+    "rebase-apply/orig-head",
+)
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """One salvage, as a list shows it."""
+
+    ref: str
+    lane: str
+    commit: str
+    subject: str
+
+
+def save_tree(git: Git, *, name: str, reason: str, when: datetime) -> str:
+    """Keeps the working tree `git` is bound to; returns the new ref.
+
+    Raises GitFault when something in it could not be kept.
+    """
+    nested = [e for e in git.fields(*_UNTRACKED) if e.endswith("/")]
+    if nested:
+        raise GitFault(("add", *nested), code=None, stderr=f"{nested[0]!r} is its own repository.")
+    if git.place is not None and (git.place.git_dir / "modules").is_dir():
+        raise GitFault(("add",), code=None, stderr="Its submodules are repositories of their own.")
+    return keep(git, capture(git, reason=reason, when=when), name=name, when=when)
+
+
+def capture(git: Git, *, reason: str, when: datetime, untracked: bool = True) -> str:
+    """Returns a commit of the working tree; no ref points to it yet."""
+    head = read_commit(git, "HEAD")
+    parents = [head] if head else []
+    with _copied_index(git) as env:
+        index_tree = git.run("write-tree", env=env, accept=(0, 128)).text
+        git.run("add", "--all" if untracked else "--update", "--", ".", env=env)
+        tree = git.run("write-tree", env=env).text
+    head_tree = tree_of(git, head) if head else ""
+    if index_tree and index_tree not in (tree, head_tree):
+        parents.append(join(git, tree=index_tree, parents=parents, message="the index", when=when))
+    parents += [c for c in _unfinished(git) if c not in parents]
+    return join(git, tree=tree, parents=parents, message=reason, when=when)
+
+
+def keep(git: Git, commit: str, *, name: str, when: datetime) -> str:
+    """Points a new salvage ref at `commit` and returns the ref."""
+    stem = f"{SALVAGE}{name}/{when:%Y%m%dT%H%M%SZ}"
+    for number in range(1, _TRIES):
+        ref = stem if number == 1 else f"{stem}-{number}"
+        try:
+            move_ref(durable(git), ref, new=commit, old="")
+        except RefMoved:
+            continue
+        return ref
+    raise PersonFault(f"Too many salvages are named {stem}.", hint="Delete some you don't need.")
+
+
+def list_salvages(repository: Repository) -> list[Salvage]:
+    """Returns all salvages, oldest first."""
+    found = []
+    for ref, commit in read_refs(repository.git, SALVAGE).items():
+        lane = ref.removeprefix(SALVAGE).rpartition("/")[0]
+        subject = repository.git.text("log", "-1", "--format=%s", commit)
+        found.append(Salvage(ref, lane, commit, subject))
+    return sorted(found, key=lambda salvage: salvage.ref.rpartition("/")[2])
+
+
+def show_salvage(repository: Repository, ref: str) -> str:
+    """Returns what a salvage holds that the target branch has not: its commits and their files."""
+    commit = _existing(repository.git, ref)
+    options = ("--oneline", "--stat", "-m", "--first-parent")
+    return repository.git.text("log", *options, f"{repository.target_ref}..{commit}")
+
+
+def pour(git: Git, repository: Repository, ref: str) -> None:
+    """Fills the working tree `git` is bound to, one that holds no work, with a salvage.
+
+    HEAD and the index stay, so the salvaged work shows as uncommitted changes.
+    """
+    commit = _existing(repository.git, ref)
+    git.run("read-tree", "--reset", "-u", commit)
+    git.run("read-tree", "HEAD")
+
+
+def salvaged_head(repository: Repository, ref: str) -> str:
+    """Returns the HEAD a salvage was taken on."""
+    return read_commit(repository.git, f"{_existing(repository.git, ref)}^1")
+
+
+def _existing(git: Git, ref: str) -> str:
+    commit = read_refs(git, SALVAGE).get(ref, "")
+    if not commit:
+        raise PersonFault(f"There is no salvage {ref!r}.", hint=f"See git for-each-ref {SALVAGE}")
+    return commit
+
+
+def _unfinished(git: Git) -> list[str]:
+    place = git.place
+    names = [n for n in _UNFINISHED if place is not None and (place.git_dir / n).is_file()]
+    words = [(place.git_dir / n).read_text().split() for n in names if place is not None]
+    commits = [read_commit(git, word) for line in words for word in line]
+    return [commit for commit in dict.fromkeys(commits) if commit]
+
+
+@contextlib.contextmanager
+def _copied_index(git: Git) -> Iterator[dict[str, str]]:
+    """Gives the environment in which git works on a copy of the index."""
+    if git.place is None:
+        raise ValueError("salvage needs git bound to a worktree")
+    with tempfile.TemporaryDirectory(prefix="crewyard-index-") as name:
+        copy = Path(name) / "index"
+        # A lane that was never filled has no index; an empty one is right then.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(git.place.git_dir / "index", copy)
+        yield {"GIT_INDEX_FILE": str(copy)}
