@@ -1,0 +1,70 @@
+"""What the tools that run in an agent's own folder are given."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from modules.records.errors import ModelFault
+from modules.records.record import Record
+from modules.safety.fence import Fence, FileStat
+
+
+class TodoItem(Record):
+    """One line of an agent's own plan."""
+
+    content: Annotated[str, msgspec.Meta(description="What is to be done.")]
+    status: Literal["pending", "in_progress", "completed"]
+    active_form: Annotated[
+        str, msgspec.Meta(description="The same in progress form: `Writing the tests`.")
+    ] = msgspec.field(name="activeForm", default="")
+
+
+@dataclass(slots=True, kw_only=True)
+class LaneContext:
+    """One agent's folder, and what the agent's tools remember between calls."""
+
+    root: Path
+    """The agent's folder; relative paths start here."""
+    environment: Mapping[str, str]
+    """The complete environment of child processes."""
+    temporary: Path
+    """The agent's own folder for what need not last."""
+    fence: Fence
+    """The way to the files under `root`."""
+    wrap: Callable[[list[str]], list[str]]
+    """Puts a command into the OS sandbox; returns it as it is where the agent is inside already."""
+    hides: Callable[[Path], bool]
+    """Whether a file's name says that it holds secrets."""
+    on_progress: Callable[[str], None] | None = None
+    """Is told a command's output as it comes."""
+    todos: tuple[TodoItem, ...] = ()
+    read_files: dict[Path, FileStat] = field(default_factory=dict)
+    """The files the agent has read or written, by real path, as they were then."""
+
+    @property
+    def outputs(self) -> Path:
+        """Where the whole of a long output is kept."""
+        return self.temporary / "outputs"
+
+    def check_root(self) -> None:
+        """Raises ModelFault when the agent's folder is gone."""
+        if not self.root.is_dir():
+            raise ModelFault(
+                f"Your folder {str(self.root)!r} is gone, so no tool can work in it. "
+                "Say so and stop; it takes the lead to make it again."
+            )
+
+    def real_path(self, path: str) -> Path:
+        """Returns where `path` leads, links resolved.
+
+        Raises ModelFault for what can't be a path, and when the agent's folder is gone.
+        """
+        self.check_root()
+        try:
+            return Path(os.path.realpath(self.root / path))
+        except ValueError as error:
+            raise ModelFault(f"{path!r} can't be the name of a file: {error}.") from error
