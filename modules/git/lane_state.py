@@ -57,6 +57,16 @@ class LaneState:
     unreadable: str = ""
     """Why git can't tell; all else is empty then."""
 
+    @property
+    def problem(self) -> str:
+        """What is other than it should be in a lane that is worked in; empty when nothing is."""
+        problems = [f"git can't read it: {self.unreadable}"] if self.unreadable else []
+        if self.unfinished:
+            problems.append(f"a {self.unfinished} is unfinished")
+        if self.is_base_rewritten:
+            problems.append("its base was rewritten")
+        return "; ".join(problems)
+
 
 def inspect_lane(repository: Repository, lane: Lane) -> LaneState:
     """Returns what `lane` holds; never raises for what is wrong in it."""

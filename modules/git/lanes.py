@@ -68,6 +68,13 @@ class Closed:
     """Why it was kept; or why its branch was, when only the worktree went."""
     salvage_ref: str = ""
 
+    @property
+    def text(self) -> str:
+        """The same in a sentence."""
+        what = "The worktree was kept" if self.kept else "The worktree was removed"
+        saved = f" Its work is in {self.salvage_ref}." if self.salvage_ref else ""
+        return f"{what}: {self.reason}.{saved}" if self.reason else f"{what}.{saved}"
+
 
 def make_lane(repository: Repository, *, name: str, base: str) -> Lane:
     """Makes a lane at the commit `base`; its name is `name` or the next free one like it."""
@@ -112,6 +119,11 @@ def list_lanes(repository: Repository) -> list[Lane]:
         for tree in list_worktrees(repository)
         if tree.path.parent == repository.paths.lanes and not CHECK_TREE.fullmatch(tree.path.name)
     ]
+
+
+def find_lane(repository: Repository, name: str) -> Lane | None:
+    """Returns the lane called `name`, None when there is none."""
+    return next((lane for lane in list_lanes(repository) if lane.name == name), None)
 
 
 def close_lane(
