@@ -20,6 +20,8 @@ class Reasoning(Record, tag="reasoning", tag_field="kind"):
     text: str = ""
     signature: str = ""
     """The provider's proof of the text; empty where the provider gives none."""
+    is_sealed: bool = False
+    """True when the provider hid the text; `signature` is then all there is."""
 
 
 class ToolCall(Record, tag="call", tag_field="kind"):
