@@ -48,6 +48,6 @@ $(READY_TO_RUN): pyproject.toml requirements.lock $(LOST_VENV)
 	@.ci/set-up requirements.lock
 	@touch $@
 
-$(READY_TO_TEST): $(READY_TO_RUN) requirements-dev.lock
+$(READY_TO_TEST): pyproject.toml requirements.lock requirements-dev.lock $(LOST_VENV)
 	@.ci/set-up requirements.lock requirements-dev.lock
-	@touch $@
+	@touch $(READY_TO_RUN) $@
