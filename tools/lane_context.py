@@ -11,6 +11,12 @@ import msgspec
 from modules.records.errors import ModelFault
 from modules.records.record import Record
 from modules.safety.fence import Fence, FileStat
+from modules.safety.path_names import (
+    folded,
+    is_secret_below_home,
+    is_secret_name,
+    is_system_secret,
+)
 
 
 class TodoItem(Record):
@@ -37,8 +43,6 @@ class LaneContext:
     """The way to the files under `root`."""
     wrap: Callable[[list[str]], list[str]]
     """Puts a command into the OS sandbox; returns it as it is where the agent is inside already."""
-    hides: Callable[[Path], bool]
-    """Whether a file's name says that it holds secrets."""
     on_progress: Callable[[str], None] | None = None
     """Is told a command's output as it comes."""
     todos: tuple[TodoItem, ...] = ()
@@ -57,6 +61,19 @@ class LaneContext:
                 f"Your folder {str(self.root)!r} is gone, so no tool can work in it. "
                 "Say so and stop; it takes the lead to make it again."
             )
+
+    def hides(self, path: Path) -> bool:
+        """Whether a file found on the way, by its real path, is left out because of its name.
+
+        The gate judges the path a call names; this is for what a search finds below it.
+        """
+        names = [folded(name) for name in path.parts[1:]]
+        if any(is_secret_name(name) for name in names[-2:]):
+            return True
+        if path.is_relative_to(self.fence.root):
+            return False
+        below_some_home = (names[start:] for start in range(len(names)))
+        return is_system_secret(names) or any(map(is_secret_below_home, below_some_home))
 
     def real_path(self, path: str) -> Path:
         """Returns where `path` leads, links resolved.

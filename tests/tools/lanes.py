@@ -14,7 +14,7 @@ def make_lane(
     temporary: Path | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> LaneContext:
-    """Returns a context on `root`, which is made; `.env` files count as secret."""
+    """Returns a context on `root`, which is made."""
     root.mkdir(parents=True, exist_ok=True)
     return LaneContext(
         root=root,
@@ -22,7 +22,6 @@ def make_lane(
         temporary=temporary or root.parent / "temporary",
         fence=Fence(root),
         wrap=lambda argv: argv,
-        hides=lambda path: path.name == ".env",
         on_progress=on_progress,
     )
 
