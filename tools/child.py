@@ -4,7 +4,7 @@
 2. It is over when the process that was started is over, or when its time is up.
 3. The processes it left behind, and whoever holds the pipe, get DRAIN_SECONDS to end by themselves.
    A process is left behind when it is in the session or the group, or carries the mark in its
-   environment.
+   environment. One that left both and emptied its environment is for the sandbox to hold.
 4. Then they are ended: TERM, and KILL after GRACE_SECONDS.
 5. A cancelled caller gets the same, and then its cancellation.
 """

@@ -78,10 +78,17 @@ class LaneContext:
     def real_path(self, path: str) -> Path:
         """Returns where `path` leads, links resolved.
 
-        Raises ModelFault for what can't be a path, and when the agent's folder is gone.
+        Raises ModelFault for what can't be a path, for a path that goes up again from a link (the
+        system and the fence would take it for different places), and when the agent's folder is
+        gone.
         """
         self.check_root()
+        full = str(self.root / path)
         try:
-            return Path(os.path.realpath(self.root / path))
+            real = os.path.realpath(full)
+            plain = os.path.realpath(os.path.normpath(full))
         except ValueError as error:
             raise ModelFault(f"{path!r} can't be the name of a file: {error}.") from error
+        if real != plain:
+            raise ModelFault(f"{path!r} goes up from a link. Give the path without `..`.")
+        return Path(real)

@@ -54,6 +54,21 @@ def test_real_path_when_links_are_on_the_way_then_they_are_resolved(tmp_path: Pa
         lane.real_path("a\0b")
 
 
+def test_real_path_when_a_path_goes_up_from_a_link_then_it_is_refused(tmp_path: Path) -> None:
+    lane = make_lane(tmp_path / "lane")
+    (tmp_path / "other" / "inner").mkdir(parents=True)
+    (tmp_path / "other" / "a.txt").write_text("judged")
+    (lane.root / "a.txt").symlink_to(".env")
+    (lane.root / ".env").write_text("not judged")
+    (lane.root / "link").symlink_to(tmp_path / "other" / "inner")
+
+    # The system takes it for another file than the fence does.
+    assert (lane.root / "link/../a.txt").read_text() == "judged"
+    assert lane.fence.read_bytes("link/../a.txt", limit_bytes=100) == b"not judged"
+    with pytest.raises(ModelFault, match="goes up from a link"):
+        lane.real_path("link/../a.txt")
+
+
 def test_lane_tools_have_the_names_and_fields_that_models_know() -> None:
     fields = {tool.name: list(input_schema(tool.input)["properties"]) for tool in TOOLS}
 
