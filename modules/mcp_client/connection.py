@@ -206,7 +206,8 @@ class Connection:
             except TimeoutError as error:
                 raise TransientFault(f"was not ready within {limit:g} s") from error
             except Refusal as refusal:
-                raise TransientFault(f"does not tell its tools ({refusal})") from refusal
+                said = one_line(str(refusal), 200)
+                raise TransientFault(f"does not tell its tools ({said})") from refusal
             self._link, self._offer = link, offer
             self._ready_at = asyncio.get_running_loop().time()
             if not changed.is_set():
@@ -228,7 +229,7 @@ class Connection:
                 async with asyncio.timeout(limit):
                     self._offer = await list_tools(self._entry.name, link.request)
             except (TimeoutError, Refusal) as fault:
-                said = f"not within {limit:g} s" if isinstance(fault, TimeoutError) else fault
+                said = one_line(str(fault), 200) or f"not within {limit:g} s"
                 stale = f"Its changed list of tools could not be read ({said})."
                 self._offer = Offer(tools=self._offer.tools, warnings=(stale,))
             except TransientFault:

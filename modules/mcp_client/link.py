@@ -4,7 +4,8 @@ The SDK's session does the handshake, answers pings and matches replies; its typ
 used, for they refuse a whole list over one tool. The streams are our own, not the SDK's: they know
 the process, bound a line, and outlive a line that is no message.
 
-1. A line that is no protocol message is skipped and counted, whatever it holds.
+1. A line that is no protocol message is skipped and counted, whatever it holds; only a reply that
+   follows an unfinished line of a log is taken out of it.
 2. A reply that is malformed but carries an id fails the request it answers.
 3. When the server ends, or its output does, every pending request fails at once.
 """
@@ -16,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from modules.mcp_client.child import Child, cancelled
-from modules.mcp_client.plain_text import one_line, without_surrogates
+from modules.mcp_client.plain_text import one_line, shortened, without_surrogates
 from modules.records.errors import CrewyardError, TransientFault
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _OUTGOING_BUFFER = 1024
 """Messages that wait for a server that does not read."""
 _EXIT_SECONDS = 0.3
 """Between the end of a server's output and its exit, to learn the exit code and the last words."""
+
+
+_REFUSAL_CHARACTERS = 20_000
 
 
 class Refusal(CrewyardError):
@@ -76,7 +80,8 @@ class Link:
             # The code tells nothing: servers use the SDK's code for a closed connection too.
             if self.lost.is_set():
                 raise TransientFault(self.end) from error
-            raise Refusal(one_line(error.message, 2_000), code=error.code) from error
+            said = shortened(without_surrogates(error.message), _REFUSAL_CHARACTERS)
+            raise Refusal(said, code=error.code) from error
 
     @contextlib.asynccontextmanager
     async def open(self, on_tools_changed: Callable[[], None]) -> AsyncIterator[None]:
@@ -152,10 +157,12 @@ class Link:
 
         try:
             async for line in self._child.lines(max_bytes=self._max_message_bytes):
-                if message := _message(line):
-                    await arrived.send(message)
-                elif line.strip():
+                message = _message(line)
+                if message is None and line.strip():
                     self._skip(line)
+                    message = _reply_behind_words(line)
+                if message is not None:
+                    await arrived.send(message)
             await self._child.drain(_EXIT_SECONDS)
         except TransientFault as fault:
             self._fault = str(fault)
@@ -211,6 +218,16 @@ def _message(line: bytes) -> "SessionMessage | None":
             return None
         fault = ErrorData(code=INTERNAL_ERROR, message="The server's reply is malformed.")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=fault))
+
+
+def _reply_behind_words(line: bytes) -> "SessionMessage | None":
+    """Returns the reply a line ends with: a log without a line break ran into it."""
+    start = line.rfind(b'{"jsonrpc"')
+    if start <= 0:
+        return None
+    message = _message(line[start:])
+    # A request or notification may well be quoted by the log; a reply quoted is a reply sent.
+    return message if message and not hasattr(message.message, "method") else None
 
 
 def _answered_id(document: object) -> int | str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from modules.mcp_client.config import read_servers
 from modules.mcp_client.launch import Launch
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import (
@@ -51,11 +52,11 @@ def named(*names: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_echo_server_of_the_project_answers() -> None:
-    entry = ServerEntry(name="echo", command=sys.executable, args=("mcp_servers/echo_server.py",))
+def test_echo_server_of_the_projects_own_settings_answers() -> None:
+    servers = read_servers(PROJECT / ".mcp.json", {"CREWYARD_PYTHON": sys.executable})
 
     async def run() -> None:
-        async with running(entry) as hub:
+        async with running(*servers) as hub:
             assert [tool.name for tool in hub.tools()] == ["mcp__echo__echo", "mcp__echo__now"]
             assert all(tool.is_read_only for tool in hub.tools())
             assert await hub.call("echo", "echo", {"text": "hi"}) == McpResult(text="hi")
@@ -371,6 +372,16 @@ def test_answer_to_nobodys_request_is_dropped(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_call_the_server_refuses_gives_its_words_as_an_error(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(fake("dying", tmp_path / "starts")) as hub:
+            assert await hub.call("fake", "refuse", {}) == McpResult(
+                text="no:\nthe disk is full (error -32000)", is_error=True
+            )
+
+    asyncio.run(run())
+
+
 def test_reply_that_is_malformed_fails_its_call_at_once(tmp_path: Path) -> None:
     async def run() -> None:
         async with running(fake("dying", tmp_path / "starts")) as hub:
@@ -380,6 +391,33 @@ def test_reply_that_is_malformed_fails_its_call_at_once(tmp_path: Path) -> None:
             )
 
     asyncio.run(run())
+
+
+def test_reply_behind_an_unfinished_line_of_a_log_is_heard(tmp_path: Path) -> None:
+    """MCP-01."""
+
+    async def run() -> None:
+        async with running(fake("dying", tmp_path / "starts")) as hub:
+            assert await hub.call("fake", "mumble", {}, 10) == McpResult(text="thought")
+            (status,) = hub.status()
+            assert len(status.warnings) == 1
+
+    asyncio.run(run())
+
+
+def test_server_that_stops_reading_holds_up_neither_the_calls_nor_the_stop(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(fake("dying", tmp_path / "starts")) as hub:
+            before = time.monotonic()
+            for tool in ("deaf", "stay", "stay"):
+                with pytest.raises(ModelFault, match="did not answer within"):
+                    await hub.call("fake", tool, {"text": "x" * 1_000_000}, 0.2)
+            await hub.stop()
+            assert time.monotonic() - before < 3
+
+    asyncio.run(run())
+
+    assert not is_alive(pids_in(tmp_path / "starts")[0])
 
 
 def test_call_that_gets_no_answer_ends_at_its_limit_and_the_server_goes_on(tmp_path: Path) -> None:
