@@ -81,7 +81,12 @@ class AnthropicMessages:
         body = encode_body(request, settled, still_open)
         try:
             return await self._connected().post(
-                _PATH, cast_to=httpx2.Response, content=body, stream=_STREAMED
+                _PATH,
+                cast_to=httpx2.Response,
+                content=body,
+                # These come before headers the SDK takes from the environment.
+                options={"headers": {"Authorization": f"Bearer {self._service.key}"}},
+                stream=_STREAMED,
             )
         except anthropic.APIStatusError as error:
             headers = error.response.headers

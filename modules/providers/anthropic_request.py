@@ -1,7 +1,9 @@
 """Our conversation as Anthropic's Messages API takes it; pure.
 
 Format: https://platform.claude.com/docs/en/api/messages. The messages must be arranged already.
-The prompt is cached up to two points: the end of the system prompt, the end of the last message.
+The prompt is cached up to three points: the end of the system prompt, the end of the last message,
+and the first user message that is still open, which was the last one of the request before: that
+is where this request finds the cache, however many blocks the step in between had.
 """
 
 import re
@@ -33,8 +35,14 @@ def encode_body(
     request: ModelRequest, settled: Sequence[bytes], still_open: Sequence[Message]
 ) -> bytes:
     """Returns the whole request; `settled` is the JSON of the messages before `still_open`."""
-    *others, last = still_open
-    messages = [*settled, *map(encode_message, others), encode_json(_cached_to_here(last))]
+    cached = {0, len(still_open) - 1}
+    messages = [
+        *settled,
+        *(
+            encode_json(_cached_to_here(message) if place in cached else to_wire(message))
+            for place, message in enumerate(still_open)
+        ),
+    ]
     head = encode_json(_head(request))
     return head[:-1] + b',"messages":[' + b",".join(messages) + b"]}"
 
@@ -46,6 +54,8 @@ def to_wire(message: Message) -> dict[str, Any]:
 
 def _cached_to_here(message: Message) -> dict[str, Any]:
     wire = to_wire(message)
+    if message.role == "assistant":
+        return wire
     *others, last = wire["content"]
     return {**wire, "content": [*others, {**last, **_CACHED}]}
 

@@ -29,11 +29,12 @@ from modules.records.messages import ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     import httpx2
-    from openai import AsyncOpenAI
+    import openai
 
 _CONNECT_SECONDS = 10.0
 _PATH = "/chat/completions"
 _STREAMED: bool = True  # a literal True would ask for the SDK's own way of reading the stream
+_VENDOR_DOMAIN = "openai.com"
 _NO_KEY = "x"  # the SDK insists on a key; a server that needs none ignores it
 
 
@@ -50,12 +51,13 @@ class OpenAiChat:
         silence_seconds: float = 300.0,
     ) -> None:
         self._service = service
+        self._key = service.key or _NO_KEY
         self._base_url = base_url
         self._dialect = dialect
         self._clock = clock
         self._silence_seconds = silence_seconds
         self._history = WireHistory()
-        self._client: AsyncOpenAI | None = None
+        self._client: openai.AsyncOpenAI | None = None
 
     async def complete(
         self, request: ModelRequest, *, on_text: Callable[[str], None]
@@ -107,7 +109,11 @@ class OpenAiChat:
         body = encode_body(request, settled, still_open, dialect)
         try:
             return await self._connected().post(
-                _PATH, cast_to=httpx2.Response, content=body, stream=_STREAMED
+                _PATH,
+                cast_to=httpx2.Response,
+                content=body,
+                options={"headers": self._headers()},
+                stream=_STREAMED,
             )
         except openai.APIStatusError as error:
             headers = error.response.headers
@@ -115,16 +121,26 @@ class OpenAiChat:
         except openai.APIConnectionError as error:
             raise broken_connection(self._service, error) from error
 
+    def _headers(self) -> "dict[str, str | openai.Omit]":
+        """Returns headers that come before those the SDK takes from the environment."""
+        import openai
+
+        headers: dict[str, str | openai.Omit] = {"Authorization": f"Bearer {self._key}"}
+        if _VENDOR_DOMAIN not in self._base_url:
+            # Whose account it is is nobody else's business.
+            headers |= dict.fromkeys(("OpenAI-Organization", "OpenAI-Project"), openai.Omit())
+        return headers
+
     def _sorted(self, failure: Failure) -> Exception:
         return sort_failure(failure, service=self._service, now=self._clock())
 
-    def _connected(self) -> "AsyncOpenAI":
+    def _connected(self) -> "openai.AsyncOpenAI":
         import httpx2
         import openai
 
         if self._client is None:
             self._client = openai.AsyncOpenAI(
-                api_key=self._service.key or _NO_KEY,
+                api_key=self._key,
                 base_url=self._base_url,
                 timeout=httpx2.Timeout(self._silence_seconds, connect=_CONNECT_SECONDS),
                 max_retries=0,

@@ -300,6 +300,7 @@ def _parsed(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128  # with the usual 5 a crew that starts at once waits a second
 
     def __init__(self, owner: ModelServer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
