@@ -1,0 +1,128 @@
+"""The jail as bubblewrap builds it: a read-only view of the machine with a few writable places.
+
+1. Every mount is laid in the order of its depth, so what lies deeper is laid on top.
+2. `/tmp` is the jail's own folder, `/run` is empty (no docker, agent or bus sockets), processes
+   outside can't be seen.
+3. Root inside has no capabilities and a read-only `/proc/sys`: else it could mount the jail away
+   or have the kernel run a program outside.
+4. The repository's git folder is an empty one that lives in memory, in which only the parts a
+   worktree needs are laid: objects can be added, the worktree's own branches moved; config, hooks,
+   packs and all other refs are read-only. What git writes beside them is gone with the jail.
+5. The jail dies with the thread that started it, and everything in it with the jail.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from modules.safety.jail import GitGround, JailSpec
+
+_NAMESPACES = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--disable-userns",
+)
+_GIT_READABLE = ("HEAD", "config", "config.worktree", "hooks", "info", "shallow", "refs", "logs")
+_ADMIN_READABLE = ("commondir", "gitdir", "config.worktree")
+# With a shared network, names are resolved through what systemd keeps here.
+_RESOLVER = Path("/run/systemd/resolve")
+
+_Mount = tuple[Path, tuple[str, ...]]
+
+
+def bubblewrap_argv(
+    argv: Sequence[str], spec: JailSpec, *, program: str, readable: Iterable[Path]
+) -> list[str]:
+    """Returns the command that runs `argv` in the jail; all paths are absolute, without links.
+
+    `readable` are folders that stay readable where an empty folder would cover them.
+    """
+    mounts = [*_system(spec), *_hidden(spec), *_readable(readable), *_places(spec)]
+    if spec.git is not None:
+        mounts += _git(spec.git)
+    mounts.sort(key=lambda mount: len(mount[0].parts))
+    return [
+        program,
+        *_NAMESPACES,
+        *(["--unshare-net"] if spec.network == "off" else []),
+        "--cap-drop",
+        "ALL",
+        "--die-with-parent",
+        "--new-session",
+        *(word for _, words in mounts for word in words),
+        "--chdir",
+        str(spec.folder),
+        "--",
+        *argv,
+    ]
+
+
+def _system(spec: JailSpec) -> list[_Mount]:
+    mounts = [
+        _shown(Path("/")),
+        (Path("/dev"), ("--dev", "/dev")),
+        (Path("/proc"), ("--proc", "/proc")),
+        _shown(Path("/proc/sys")),
+        _empty(Path("/run")),
+        (Path("/tmp"), ("--bind", str(spec.temporary), "/tmp")),
+    ]
+    if spec.network == "shared" and _RESOLVER.exists():
+        mounts.append(_shown(_RESOLVER))
+    return mounts
+
+
+def _hidden(spec: JailSpec) -> list[_Mount]:
+    return [
+        _empty(path) if path.is_dir() else (path, ("--ro-bind", "/dev/null", str(path)))
+        for path in spec.hidden
+        if path.exists()
+    ]
+
+
+def _readable(folders: Iterable[Path]) -> list[_Mount]:
+    return [_shown(folder) for folder in folders]
+
+
+def _places(spec: JailSpec) -> list[_Mount]:
+    mounts = [_writable(path) for path in (spec.folder, spec.temporary, *spec.writable)]
+    return mounts + _shown_if_there(spec.folder, (".git",))
+
+
+def _git(git: GitGround) -> list[_Mount]:
+    common = git.common_dir
+    packed_refs = common / "packed-refs"
+    # A missing file is stood in for by an empty device: a packed-refs made in the jail would take
+    # the branches' last names with it when it goes.
+    packed = packed_refs if packed_refs.exists() else Path("/dev/null")
+    return [
+        _empty(common),
+        *_shown_if_there(common, _GIT_READABLE),
+        (
+            packed_refs,
+            ("--dev-bind" if packed != packed_refs else "--ro-bind", str(packed), str(packed_refs)),
+        ),
+        _writable(common / "objects"),
+        *_shown_if_there(common / "objects", ("pack", "info")),
+        _writable(common / git.branch_folder),
+        _writable(common / "logs" / git.branch_folder),
+        _writable(git.admin_dir),
+        *_shown_if_there(git.admin_dir, _ADMIN_READABLE),
+    ]
+
+
+def _shown_if_there(folder: Path, names: Iterable[str]) -> list[_Mount]:
+    return [_shown(folder / name) for name in names if (folder / name).exists()]
+
+
+def _shown(path: Path) -> _Mount:
+    return path, ("--ro-bind", str(path), str(path))
+
+
+def _writable(path: Path) -> _Mount:
+    return path, ("--bind", str(path), str(path))
+
+
+def _empty(path: Path) -> _Mount:
+    return path, ("--tmpfs", str(path))

@@ -1,0 +1,82 @@
+"""What a jail holds: where a process inside may write, what it can't see, and its network."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from modules.records.record import Record
+
+Network = Literal["off", "shared"]
+
+
+class SandboxKind(StrEnum):
+    """What keeps a process in."""
+
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    OFF = "off"
+    """Nothing, because the person said so."""
+    UNAVAILABLE = "unavailable"
+    """Nothing, because the machine can't; no process is started."""
+
+
+class GitGround(Record):
+    """The parts of a repository a linked worktree needs in order to commit."""
+
+    common_dir: Path
+    """The repository's own git folder, `<main>/.git` as a rule."""
+    admin_dir: Path
+    """The worktree's folder in it, `<common_dir>/worktrees/<name>`."""
+    branch_ref: str
+    """The worktree's branch, `refs/heads/wt/<lane>`; refs beside it can be moved, others not."""
+
+    @property
+    def branch_folder(self) -> str:
+        """The folder of refs that can be moved; git makes its lock files in it."""
+        folder = self.branch_ref.rpartition("/")[0]
+        if not folder.startswith("refs/heads/"):
+            raise ValueError(f"The branch {self.branch_ref!r} has no folder of its own.")
+        return folder
+
+
+class JailSpec(Record):
+    """One jail: everything is readable but what is hidden, nothing writable but what is named."""
+
+    folder: Path
+    """The working folder; writable."""
+    temporary: Path
+    """The jail's own folder for temporary files; writable, and `/tmp` itself under bubblewrap."""
+    writable: tuple[Path, ...] = ()
+    git: GitGround | None = None
+    hidden: tuple[Path, ...] = ()
+    """Files and folders with secrets; those that don't exist are passed over.
+
+    Hide no file that git tracks: git would take it for changed.
+    """
+    network: Network = "off"
+
+    def resolved(self) -> "JailSpec":
+        """Returns the same jail with all links in its paths followed."""
+        git = self.git and GitGround(
+            common_dir=self.git.common_dir.resolve(),
+            admin_dir=self.git.admin_dir.resolve(),
+            branch_ref=self.git.branch_ref,
+        )
+        return JailSpec(
+            folder=self.folder.resolve(),
+            temporary=self.temporary.resolve(),
+            writable=tuple(path.resolve() for path in self.writable),
+            git=git,
+            hidden=tuple(path.resolve() for path in self.hidden if path.exists()),
+            network=self.network,
+        )
+
+
+def private_home(temporary: Path) -> Path:
+    """Returns the home folder of processes that have `temporary` for their own."""
+    return temporary / "home"
+
+
+def private_programs(temporary: Path) -> Path:
+    """Returns the folder whose programs come before all others on their PATH."""
+    return temporary / "bin"

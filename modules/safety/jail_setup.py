@@ -1,0 +1,91 @@
+"""What must be there before a jail is entered: its own folders, and what git can't make inside.
+
+1. The jail has a private home with git's settings in it: who commits, and that git trusts folders
+   of other owners, for the jail itself keeps git in.
+2. Folders of refs and logs that the jail binds are made, an empty `config.worktree` too, so that
+   nobody inside can put one there.
+3. Landlock gives folders away whole. `objects` would bring the packs with it, so its 256 parts are
+   made and given one by one.
+4. Landlock gives no new file beside `packed-refs`, so git can't lock it. git works all the same
+   but leaves a mark behind, which a small program before git on the PATH takes away.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from modules.safety.jail import GitGround, JailSpec, SandboxKind, private_home, private_programs
+from modules.store.files import write_atomically
+
+_GIT_UNDER_LANDLOCK = """\
+#!/bin/sh
+# Under Landlock git can't lock packed-refs, says so, and leaves the mark of a commit it has picked
+# though all is done; the next merge would refuse. This takes the mark away.
+PATH=${{PATH#"{programs}:"}}
+git "$@"
+code=$?
+case "$code $PWD/" in "0 {folder}/"*) ;; *) exit $code ;; esac
+while [ "$1" = -c ]; do shift 2; done
+case "$*" in
+cherry-pick* | revert* | rebase* | commit* | am* | reset*--hard* | reset*--merge* | reset*--keep*)
+  rm -f "{admin}/CHERRY_PICK_HEAD" "{admin}/REVERT_HEAD" ;;
+esac
+exit $code
+"""
+
+
+class Person(Protocol):
+    """Whose name commits carry."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def email(self) -> str: ...
+
+
+def prepare_jail(spec: JailSpec, kind: SandboxKind, *, person: Person) -> None:
+    """Makes what the jail needs; does no harm where it is there already."""
+    spec = spec.resolved()
+    for folder in (private_home(spec.temporary), private_programs(spec.temporary)):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings = {"user": {"name": person.name, "email": person.email}, "safe": {"directory": "*"}}
+    write_atomically(private_home(spec.temporary) / ".gitconfig", _as_git_config(settings))
+    if spec.git is not None:
+        _prepare_git(spec, spec.git, kind)
+
+
+def branch_folders(git: GitGround) -> tuple[Path, Path]:
+    """Returns the folders of the refs that can be moved and of their logs."""
+    return git.common_dir / git.branch_folder, git.common_dir / "logs" / git.branch_folder
+
+
+def object_folders(git: GitGround) -> tuple[Path, ...]:
+    """Returns the folders of loose objects."""
+    return tuple(git.common_dir / "objects" / f"{number:02x}" for number in range(256))
+
+
+def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
+    for folder in branch_folders(git):
+        folder.mkdir(parents=True, exist_ok=True)
+    (git.admin_dir / "config.worktree").touch()
+    if kind is not SandboxKind.LANDLOCK:
+        return
+    for folder in object_folders(git):
+        folder.mkdir(exist_ok=True)
+    programs = private_programs(spec.temporary)
+    script = _GIT_UNDER_LANDLOCK.format(programs=programs, folder=spec.folder, admin=git.admin_dir)
+    write_atomically(programs / "git", script, mode=0o755)
+
+
+def _as_git_config(sections: Mapping[str, Mapping[str, str]]) -> str:
+    lines = []
+    for section, values in sections.items():
+        lines.append(f"[{section}]")
+        lines += [f"\t{key} = {_quoted(value)}" for key, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: str) -> str:
+    plain = value.replace("\n", " ").replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain}"'
