@@ -77,7 +77,6 @@ def _hidden(spec: JailSpec) -> list[_Mount]:
     return [
         _empty(path) if path.is_dir() else (path, ("--ro-bind", "/dev/null", str(path)))
         for path in spec.hidden
-        if path.exists()
     ]
 
 

@@ -1,5 +1,6 @@
 """What a jail holds: where a process inside may write, what it can't see, and its network."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -67,7 +68,8 @@ class JailSpec(Record):
             temporary=self.temporary.resolve(),
             writable=tuple(path.resolve() for path in self.writable),
             git=git,
-            hidden=tuple(path.resolve() for path in self.hidden if path.exists()),
+            # What this user can't even reach needs no hiding.
+            hidden=tuple(path.resolve() for path in self.hidden if os.access(path, os.F_OK)),
             network=self.network,
         )
 

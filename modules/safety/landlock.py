@@ -18,14 +18,13 @@ Interfaces: landlock(7), seccomp(2), capabilities(7), prctl(2).
 
 import ctypes
 import errno
-import json
 import os
 import signal
 import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from functools import cache
 
 WRITE_FILE, READ_FILE = 1 << 1, 1 << 2
 _REMOVE = 1 << 4 | 1 << 5
@@ -84,8 +83,11 @@ def _readable_below(folder: str, covered: set[str]) -> Iterator[Grant]:
     if not any(_is_below(path, folder) for path in covered):
         yield folder, READ_FILE
         return
-    with os.scandir(folder) as entries:
-        paths = [entry.path for entry in entries if not entry.is_symlink()]
+    try:
+        with os.scandir(folder) as entries:
+            paths = [entry.path for entry in entries if not entry.is_symlink()]
+    except (FileNotFoundError, PermissionError):
+        return  # what can't be told apart is not granted
     for path in paths:
         yield from _readable_below(path, covered)
 
@@ -182,23 +184,60 @@ def _socket_program(architecture: int, socket_call: int, *, is_network_off: bool
     return b"".join(struct.pack("HBBI", *step) for step in steps)
 
 
-def main(arguments: list[str]) -> int:
-    """Runs `SPEC -- command` and returns the command's exit code, 128 + n for a signal n.
+class Order:
+    """What is to be run, and inside of what."""
 
-    SPEC is a JSON object: folder, writable, hidden, is_network_off.
-    """
-    spec, command = json.loads(arguments[0]), arguments[2:]
+    def __init__(self) -> None:
+        self.folder = "/"
+        self.writable: list[str] = []
+        self.hidden: list[str] = []
+        self.is_network_off = True
+        self.command: list[str] = []
+
+    def as_arguments(self) -> list[str]:
+        """Returns the words `read_order` reads."""
+        words = ["folder", self.folder, "network", "off" if self.is_network_off else "shared"]
+        for path in self.writable:
+            words += ["writable", path]
+        for path in self.hidden:
+            words += ["hidden", path]
+        return [*words, "--", *self.command]
+
+
+def read_order(arguments: list[str]) -> Order:
+    """Reads `folder F network off|shared (writable P)* (hidden P)* -- command`."""
+    # Plain words, because json alone would double the time this takes to start.
+    order = Order()
+    position = 0
+    while arguments[position] != "--":
+        name, value = arguments[position], arguments[position + 1]
+        if name == "folder":
+            order.folder = value
+        elif name == "network":
+            order.is_network_off = value != "shared"
+        elif name in ("writable", "hidden"):
+            getattr(order, name).append(value)
+        else:
+            raise ValueError(f"The jail knows no {name!r}.")
+        position += 2
+    order.command = arguments[position + 1 :]
+    return order
+
+
+def main(arguments: list[str]) -> int:
+    """Runs an order and returns its command's exit code, 128 + n for a signal n."""
+    order = read_order(arguments)
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     outer = os.getpid()
     inner = os.fork()
     if inner == 0:
-        os._exit(_keep(spec, command, outer))
+        os._exit(_keep(order, outer))
     _let_go_of_pipes()
     _, status = os.waitpid(inner, 0)
     return _exit_code(status)
 
 
-def _keep(spec: dict[str, Any], command: list[str], outer: int) -> int:
+def _keep(order: Order, outer: int) -> int:
     """Starts the command, waits for it, and leaves nothing of it behind."""
     os.setsid()
     awaited = {signal.SIGTERM, signal.SIGCHLD}
@@ -210,7 +249,7 @@ def _keep(spec: dict[str, Any], command: list[str], outer: int) -> int:
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
-        _become(spec, command)
+        os._exit(_become(order))
     _let_go_of_pipes()
     code = None
     while code is None and signal.sigwait(awaited) == signal.SIGCHLD:
@@ -219,18 +258,21 @@ def _keep(spec: dict[str, Any], command: list[str], outer: int) -> int:
     return 128 + signal.SIGTERM if code is None else code
 
 
-def _become(spec: dict[str, Any], command: list[str]) -> NoReturn:
+def _become(order: Order) -> int:
+    """Turns this process into the command; returns an exit code only where that fails."""
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     try:
-        os.chdir(spec["folder"])
-        rules = grants(writable=spec["writable"], hidden=spec["hidden"])
+        os.chdir(order.folder)
+        rules = grants(writable=order.writable, hidden=order.hidden)
         drop_capabilities()
-        restrict(rules, is_network_off=spec["is_network_off"])
-        filter_sockets(is_network_off=spec["is_network_off"])
-        os.execvp(command[0], command)
+        restrict(rules, is_network_off=order.is_network_off)
+        filter_sockets(is_network_off=order.is_network_off)
+        os.execvp(order.command[0], order.command)
     except (OSError, Unavailable) as error:
-        print(f"The jail could not start {command[0]!r}: {error}", file=sys.stderr, flush=True)
-        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+        print(
+            f"The jail could not start {order.command[0]!r}: {error}", file=sys.stderr, flush=True
+        )
+        return 127 if isinstance(error, FileNotFoundError) else 126
 
 
 def _reap(awaited: int) -> int | None:
@@ -249,16 +291,21 @@ def _reap(awaited: int) -> int | None:
 
 def _kill_all_children() -> None:
     # A killed child's own children become ours, so this goes on until there are none.
-    while True:
+    while _has_children():
         for pid in _children():
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue  # gone by itself
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+        os.waitpid(-1, 0)
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _children() -> Iterator[int]:
@@ -289,6 +336,7 @@ def _exit_code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 

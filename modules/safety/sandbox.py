@@ -9,7 +9,6 @@
    stays: a jail ends with the thread that started it.
 """
 
-import json
 import shutil
 import subprocess
 import sys
@@ -82,8 +81,8 @@ def jailed_argv(
             readable = _covered_code(spec, Path(interpreter))
             return bubblewrap_argv(argv, spec, program=_bubblewrap(), readable=readable)
         case SandboxKind.LANDLOCK:
-            order = json.dumps(_landlock_order(spec))
-            return [interpreter, "-I", "-S", landlock.__file__, order, "--", *argv]
+            words = _landlock_order(spec, argv).as_arguments()
+            return [interpreter, "-I", "-S", landlock.__file__, *words]
         case SandboxKind.OFF:
             return list(argv)
         case SandboxKind.UNAVAILABLE:
@@ -109,16 +108,17 @@ def _covered_code(spec: JailSpec, interpreter: Path) -> list[Path]:
     return sorted(path for path in code if any(path.is_relative_to(place) for place in covered))
 
 
-def _landlock_order(spec: JailSpec) -> dict[str, object]:
+def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
     writable = [spec.folder, spec.temporary, *spec.writable]
     if spec.git is not None:
         writable += [spec.git.admin_dir, *branch_folders(spec.git), *object_folders(spec.git)]
-    return {
-        "folder": str(spec.folder),
-        "writable": [str(path) for path in writable],
-        "hidden": [str(path) for path in spec.hidden],
-        "is_network_off": spec.network == "off",
-    }
+    order = landlock.Order()
+    order.folder = str(spec.folder)
+    order.writable = [str(path) for path in writable]
+    order.hidden = [str(path) for path in spec.hidden]
+    order.is_network_off = spec.network == "off"
+    order.command = list(argv)
+    return order
 
 
 class _Nobody:
