@@ -1,0 +1,1 @@
+"""Models: how they are asked, what they answer and what it costs."""

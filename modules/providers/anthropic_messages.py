@@ -4,10 +4,12 @@ The SDK keeps the connection, the headers and the key; the request goes to it as
 answer is read as it comes, because its own conversion costs more with every message of the history.
 """
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Callable
 from datetime import datetime
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from modules.providers.anthropic_answer import AnthropicAnswer
@@ -73,14 +75,14 @@ class AnthropicMessages:
             await self._client.close()
 
     async def _post(self, request: ModelRequest, origin: str) -> "httpx2.Response":
-        # Imported when a request is really made: the SDK costs seconds.
+        client = await self._connected()  # which imports what follows, without blocking
         import anthropic
         import httpx2
 
         settled, still_open = self._history.prepare(request, origin=origin, encode=encode_message)
         body = encode_body(request, settled, still_open)
         try:
-            return await self._connected().post(
+            return await client.post(
                 _PATH,
                 cast_to=httpx2.Response,
                 content=body,
@@ -91,7 +93,7 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             headers = error.response.headers
             raise Refused(read_failure(error.status_code, error.body, headers)) from error
-        except anthropic.APIConnectionError as error:
+        except (anthropic.APIConnectionError, httpx2.RequestError) as error:
             raise broken_connection(self._service, error) from error
 
     async def _post_again(self, request: ModelRequest, origin: str) -> "httpx2.Response":
@@ -115,12 +117,14 @@ class AnthropicMessages:
     def _sorted(self, failure: Failure) -> Exception:
         return sort_failure(failure, service=self._service, now=self._clock())
 
-    def _connected(self) -> "AsyncAnthropic":
+    async def _connected(self) -> "AsyncAnthropic":
+        if self._client is None:
+            # The import takes seconds; in a thread the console and other agents go on meanwhile.
+            await asyncio.to_thread(import_module, "anthropic")
         import anthropic
         import httpx2
 
         if self._client is None:
-            # A key given here closes every other door the SDK would look behind for one.
             self._client = anthropic.AsyncAnthropic(
                 api_key=self._service.key,
                 base_url=self._base_url,

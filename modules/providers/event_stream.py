@@ -53,23 +53,9 @@ async def read_events(response: "httpx2.Response") -> AsyncGenerator[dict[str, A
     import httpx2  # comes with the vendor SDKs, which are imported when first needed
 
     try:
-        if response.headers.get("content-type", "").startswith("application/json"):
-            yield _decoded(await response.aread())
-            return
-        stream, chunks = EventStream(), response.aiter_bytes()
-        async for chunk in chunks:
-            for data in stream.feed(chunk):
-                if data == _DONE:
-                    await _drain(chunks)
-                    return
-                event = _decoded(data)
+        async with contextlib.aclosing(_objects(response)) as objects:
+            async for event in objects:
                 yield event
-                if event.get("type") == _LAST_EVENT:
-                    await _drain(chunks)
-                    return
-        for data in stream.finish():
-            if data != _DONE:
-                yield _decoded(data)
     except httpx2.TimeoutException as error:
         raise TransientFault("The model sent nothing for too long.") from error
     except httpx2.RequestError as error:
@@ -77,6 +63,25 @@ async def read_events(response: "httpx2.Response") -> AsyncGenerator[dict[str, A
         raise TransientFault(f"The connection to the model broke: {reason}.") from error
     finally:
         await response.aclose()
+
+
+async def _objects(response: "httpx2.Response") -> AsyncGenerator[dict[str, Any], None]:
+    kind = response.headers.get("content-type", "")
+    if kind.startswith("text/html"):
+        raise TransientFault("The server sent a web page; its base URL may be wrong.")
+    if kind.startswith("application/json"):
+        yield _decoded(await response.aread())
+        return
+    stream, chunks = EventStream(), response.aiter_bytes()
+    async for chunk in chunks:
+        for data in stream.feed(chunk):
+            event = {"type": _LAST_EVENT} if data == _DONE else _decoded(data)
+            yield event
+            if event.get("type") == _LAST_EVENT:
+                await _drain(chunks)
+                return
+    for data in stream.finish():
+        yield {"type": _LAST_EVENT} if data == _DONE else _decoded(data)
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

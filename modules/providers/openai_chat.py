@@ -5,10 +5,12 @@ answer is read as it comes: the SDK's own conversion walks the whole history at 
 (0.46 ms a message) and a compatible server may send what its types do not expect.
 """
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from modules.providers.event_stream import read_events
@@ -96,7 +98,7 @@ class OpenAiChat:
     async def _post(
         self, request: ModelRequest, origin: str, dialect: Dialect
     ) -> "httpx2.Response":
-        # Imported when a request is really made: the SDK costs a second.
+        client = await self._connected()  # which imports what follows, without blocking
         import httpx2
         import openai
 
@@ -108,7 +110,7 @@ class OpenAiChat:
         )
         body = encode_body(request, settled, still_open, dialect)
         try:
-            return await self._connected().post(
+            return await client.post(
                 _PATH,
                 cast_to=httpx2.Response,
                 content=body,
@@ -118,7 +120,7 @@ class OpenAiChat:
         except openai.APIStatusError as error:
             headers = error.response.headers
             raise Refused(read_failure(error.status_code, error.body, headers)) from error
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.RequestError) as error:
             raise broken_connection(self._service, error) from error
 
     def _headers(self) -> "dict[str, str | openai.Omit]":
@@ -134,7 +136,10 @@ class OpenAiChat:
     def _sorted(self, failure: Failure) -> Exception:
         return sort_failure(failure, service=self._service, now=self._clock())
 
-    def _connected(self) -> "openai.AsyncOpenAI":
+    async def _connected(self) -> "openai.AsyncOpenAI":
+        if self._client is None:
+            # The import takes seconds; in a thread the console and other agents go on meanwhile.
+            await asyncio.to_thread(import_module, "openai")
         import httpx2
         import openai
 

@@ -135,6 +135,7 @@ class ModelServer:
         self._answers = answers
         self._is_strict = is_strict
         self._lock = threading.Lock()
+        self._is_idle = threading.Condition(self._lock)
         self._open = 0
         self._used = 0
         self._stopping = threading.Event()
@@ -156,6 +157,11 @@ class ModelServer:
         """What was wrong with all requests so far."""
         with self._lock:
             return [text for logged in self.log for text in logged.complaints]
+
+    def wait_until_idle(self, limit_seconds: float = 10.0) -> bool:
+        """Returns whether all requests so far are answered and logged, within the limit."""
+        with self._is_idle:
+            return self._is_idle.wait_for(lambda: self._open == 0, limit_seconds)
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -214,6 +220,7 @@ class ModelServer:
             with self._lock:
                 self._open -= 1
                 logged.ended_at = time.monotonic()
+                self._is_idle.notify_all()
 
     def _next(self, asked: Asked) -> Answer:
         if callable(self._answers):
@@ -225,6 +232,9 @@ class ModelServer:
 
     def _send(self, handler: "_Handler", answer: Answer, asked: Asked) -> None:
         if answer.ending is Ending.RESET_AT_ONCE:
+            handler.reset()
+        elif answer.status != 200 and answer.ending is Ending.RESET:
+            handler.send_whole(answer.status, b"{", {"content-length": "99"})
             handler.reset()
         elif answer.status != 200:
             handler.send_whole(
@@ -325,9 +335,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_whole(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in {"content-type": "application/json", **headers}.items():
+        told = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+        for name, value in told.items():
             self.send_header(name, value)
-        self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 

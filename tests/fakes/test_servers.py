@@ -188,5 +188,6 @@ def test_the_log_counts_requests_that_are_open_at_once(
         for thread in threads:
             thread.join(10)
 
+        assert server.wait_until_idle()
         assert server.most_open == 2
         assert all(logged.ended_at is not None for logged in server.log)

@@ -1,6 +1,6 @@
 """Whatever the history holds, what is sent is in the order every provider takes."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modules.providers.arrangement import INTERRUPTED, NO_OUTPUT, arrange
@@ -141,6 +141,7 @@ MESSAGES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(MESSAGES)
 def test_any_history_when_arranged_is_in_the_order_providers_take(history: list[Message]) -> None:
     result = arranged(*history)
@@ -163,6 +164,7 @@ def test_any_history_when_arranged_is_in_the_order_providers_take(history: list[
             assert set(kinds[: len(outputs)]) == {ToolOutput}
 
 
+@settings(deadline=None)
 @given(MESSAGES)
 def test_arranging_twice_gives_the_same_as_once(history: list[Message]) -> None:
     once = arranged(*history)

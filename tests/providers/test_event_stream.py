@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modules.providers.event_stream import EventStream
@@ -16,6 +16,7 @@ _BODY = (
 _EVENTS = [b"{}", b'{"a": "\xc3\xa9"}', b'{"b":\n1}', b"[DONE]"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, len(_BODY)), max_size=12))
 def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(_BODY)]

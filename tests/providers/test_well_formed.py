@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modules.providers.well_formed import encode_json, well_formed, well_formed_json
@@ -27,6 +27,7 @@ def test_well_formed_text_has_no_lone_surrogate(given_text: str, expected: str) 
     assert well_formed(given_text) == expected
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None, categories=None)))
 def test_well_formed_text_can_always_be_encoded(text: str) -> None:
     well_formed(text).encode("utf-8")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from msgspec.structs import replace
 
 from modules.providers.arrangement import arrange
@@ -33,6 +33,7 @@ def sent(history: WireHistory, asked: ModelRequest, encode: Encoder) -> list[Mes
     return [*decoded, *still_open]
 
 
+@settings(deadline=None)
 @given(MESSAGES)
 def test_a_growing_conversation_is_sent_as_if_it_were_new(messages: Sequence[Message]) -> None:
     history = WireHistory()
