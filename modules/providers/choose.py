@@ -87,11 +87,12 @@ def choose_model(
 ) -> ChosenModel:
     """Returns the model `spec` names; raises PersonFault when it can't be used as things stand."""
     parsed = parse_spec(spec) if spec.strip() else _at_hand(environment)
-    entry = settings.models.get(parsed.text) or settings.models.get(parsed.provider, ModelEntry())
-    if parsed.provider == SCRIPTED:
-        return _scripted(parsed, entry, clock=clock, sleep=sleep)
-    preset = _preset(parsed, entry, settings)
-    named = ModelSpec(provider=parsed.provider, model=parsed.model or preset.default_model)
+    usual = PRESETS[parsed.provider].default_model if parsed.provider in PRESETS else ""
+    named = replace(parsed, model=parsed.model or usual)
+    entry = settings.models.get(named.text) or settings.models.get(named.provider, ModelEntry())
+    if named.provider == SCRIPTED:
+        return _scripted(named, entry, clock=clock, sleep=sleep)
+    preset = _preset(named, entry, settings)
     if not named.model:
         raise PersonFault(
             f"The SPEC {spec!r} names no model.",
@@ -140,9 +141,11 @@ def _access(
 ) -> _Access:
     variables = environment.variables
     told = entry.base_url or variables.get(preset.base_url_variable, "").strip()
+    base_url = _valid_url(told or preset.base_url, preset.wire)
+    is_elsewhere = base_url != preset.base_url.rstrip("/")
     key_variable = entry.api_key_env or preset.key_variable
     key = variables.get(key_variable, "").strip() if key_variable else ""
-    may_lack_key = bool(told) and preset.wire is Wire.OPENAI
+    may_lack_key = is_elsewhere and preset.wire is Wire.OPENAI
     is_needed = bool(entry.api_key_env or (preset.key_variable and not may_lack_key))
     if is_needed and not key:
         raise PersonFault(
@@ -155,16 +158,15 @@ def _access(
             hint=f"Set {key_variable} to the key alone.",
         )
     return _Access(
-        base_url=_valid_url(told or preset.base_url, preset.wire),
-        is_elsewhere=bool(told),
+        base_url=base_url,
+        is_elsewhere=is_elsewhere,
         key_variable=key_variable,
         key=key,
     )
 
 
 def _valid_url(url: str, wire: Wire) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_web_address(url):
         raise PersonFault(
             f"The base URL {url!r} is no web address.",
             hint="Write it with http:// or https:// and a host.",
@@ -172,6 +174,14 @@ def _valid_url(url: str, wire: Wire) -> str:
     bare = url.rstrip("/")
     # Anthropic's SDK adds the version to the path; people write it as for other providers.
     return bare.removesuffix("/v1") if wire is Wire.ANTHROPIC else bare
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False  # an open bracket, or a port that is no number
 
 
 def _connected(

@@ -23,7 +23,10 @@ from pydantic import (
 
 from modules.records.errors import PersonFault
 
-_HINT = "Correct the file; its form is described in the documentation of scripted models."
+_HINT = (
+    "It is a list of entries with 'agent', 'task' and 'turns'; a turn has 'say', 'call', 'expect', "
+    "'delay_seconds', 'usage', 'error' or 'cut'."
+)
 
 
 class _Written(BaseModel):

@@ -75,8 +75,8 @@ class ScriptedModel:
 
     def _entry(self, request: ModelRequest) -> tuple[int, Entry]:
         for number, entry in enumerate(self._entries, start=1):
-            is_task = entry.task is None or fnmatchcase(request.task, entry.task)
-            if fnmatchcase(request.agent, entry.agent) and is_task:
+            is_task = entry.task is None or _matches(request.task, entry.task)
+            if is_task and _matches(request.agent, entry.agent):
                 return number, entry
         task = f" on the task {request.task!r}" if request.task else ""
         raise PersonFault(
@@ -109,6 +109,11 @@ class ScriptedModel:
         for piece in pieces[: max(1, len(pieces) // 2)]:
             on_text(piece)
         raise TransientFault("The model's answer broke off before its end, as the script says.")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    # A subject with brackets in it is no pattern of itself.
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 def _unmet_expectation(turn: Turn, request: ModelRequest, place: str) -> str:

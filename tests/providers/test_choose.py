@@ -126,13 +126,21 @@ def test_a_compatible_server_at_another_address_needs_no_key() -> None:
     assert isinstance(chosen.make(), OpenAiChat)
 
 
+def test_the_usual_address_when_it_is_spelled_out_still_needs_its_key() -> None:
+    told = fault("openai:m", {"OPENAI_BASE_URL": "https://api.openai.com/v1/"})
+
+    assert "OPENAI_API_KEY" in told.line
+
+
 def test_another_address_for_anthropics_format_still_needs_its_key() -> None:
     told = fault("anthropic:m", {"ANTHROPIC_BASE_URL": "http://localhost:1234"})
 
     assert "ANTHROPIC_API_KEY" in told.line
 
 
-@pytest.mark.parametrize("url", ["localhost:1234", "file:///etc", "http://"])
+@pytest.mark.parametrize(
+    "url", ["localhost:1234", "file:///etc", "http://", "http://[::1", "http://a:port"]
+)
 def test_a_base_url_that_is_no_web_address_is_refused(url: str) -> None:
     assert repr(url) in str(fault("openai:m", {"OPENAI_BASE_URL": url}))
 
@@ -169,6 +177,14 @@ def test_an_entry_for_the_whole_spec_comes_before_one_for_the_provider() -> None
 
     assert choose("openai:small", None, **entries).context_tokens == 5
     assert choose("openai:large", None, **entries).context_tokens == 10
+
+
+def test_an_entry_for_the_usual_model_counts_when_only_the_provider_is_named() -> None:
+    usual = PRESETS["openai"].default_model
+
+    chosen = choose("openai", None, **{f"openai:{usual}": ModelEntry(context_tokens=7)})
+
+    assert chosen.context_tokens == 7
 
 
 def test_a_script_is_read_when_it_is_chosen(tmp_path: Path) -> None:

@@ -105,15 +105,16 @@ def test_the_first_entry_that_matches_agent_and_task_speaks() -> None:
     talk = Talk(
         Entry(agent="lead", turns=(Turn(say="lead"),)),
         Entry(agent="*", task="add *", turns=(Turn(say="adder"),)),
+        Entry(agent="a*", task="fix [it]", turns=(Turn(say="brackets"),)),
         Entry(agent="a*", turns=(Turn(say="any a"),)),
     )
 
     spoken = [
         talk.ask(request(agent=agent, task=task)).message.text
-        for agent, task in [("lead", ""), ("ada", "add mean"), ("ada", "fix it")]
+        for agent, task in [("lead", ""), ("ada", "add mean"), ("ada", "fix [it]"), ("ada", "")]
     ]
 
-    assert spoken == ["lead", "adder", "any a"]
+    assert spoken == ["lead", "adder", "brackets", "any a"]
 
 
 def test_a_request_no_entry_matches_fails_with_agent_and_task() -> None:
