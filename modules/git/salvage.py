@@ -61,7 +61,7 @@ def capture(git: Git, *, reason: str, when: datetime, untracked: bool = True) ->
     """Returns a commit of the working tree; no ref points to it yet."""
     head = read_commit(git, "HEAD")
     parents = [head] if head else []
-    with _copied_index(git) as env:
+    with copied_index(git) as env:
         index_tree = git.run("write-tree", env=env, accept=(0, 128)).text
         git.run("add", "--all" if untracked else "--update", "--", ".", env=env)
         tree = git.run("write-tree", env=env).text
@@ -133,7 +133,7 @@ def _unfinished(git: Git) -> list[str]:
 
 
 @contextlib.contextmanager
-def _copied_index(git: Git) -> Iterator[dict[str, str]]:
+def copied_index(git: Git) -> Iterator[dict[str, str]]:
     """Gives the environment in which git works on a copy of the index."""
     if git.place is None:
         raise ValueError("salvage needs git bound to a worktree")

@@ -80,6 +80,8 @@ class Submission(Record):
     files: tuple[str, ...]
     check: str = ""
     """The task's own acceptance command."""
+    priority: int = 2
+    """The task's; 0 is the most urgent."""
 
 
 class Entry(Record):

@@ -31,6 +31,9 @@ _MARK = "CREWYARD_CHECK"
 # group with it. The check itself doesn't get the pipe.
 _GUARDED = '( IFS= read -r _ <&{0}; kill -KILL 0 ) >/dev/null 2>&1 & exec {0}<&-; exec "$@"'
 
+Wrap = Callable[[list[str], Path, Path], list[str]]
+"""Puts a command line into a sandbox that may write two folders: the tree and the scratch."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
@@ -54,7 +57,7 @@ async def run_check(
     environment: Mapping[str, str],
     log_path: Path,
     scratch: Path,
-    wrap: Callable[[list[str]], list[str]],
+    wrap: Wrap,
 ) -> CheckRun:
     """Runs `command` in `folder` and returns how it ended; never raises for what it does.
 
@@ -70,7 +73,11 @@ async def run_check(
         environment = _prepare(environment, scratch, mark)
         with _Log(log_path, command) as log:
             code = await _run(
-                wrap(["bash", "-c", command]), folder, environment, timeout_seconds, log
+                wrap(["bash", "-c", command], folder, scratch),
+                folder,
+                environment,
+                timeout_seconds,
+                log,
             )
     except OSError as error:
         return _not_run(f"The check could not be run: {error}.")

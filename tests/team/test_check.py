@@ -29,7 +29,7 @@ async def _check(tmp_path: Path, command: str, timeout_seconds: float = 60.0) ->
         environment={"PATH": os.environ["PATH"], "GIT_DIR": "/nowhere"},
         log_path=tmp_path / "logs" / "1.log",
         scratch=tmp_path / "scratch",
-        wrap=list,
+        wrap=lambda argv, folder, scratch: argv,
     )
 
 
@@ -70,7 +70,7 @@ def test_run_check_when_the_folder_is_missing_then_could_not_run(tmp_path: Path)
             environment={},
             log_path=tmp_path / "log",
             scratch=tmp_path / "scratch",
-            wrap=list,
+            wrap=lambda argv, folder, scratch: argv,
         )
     )
 
@@ -166,7 +166,7 @@ def test_run_check_when_wrapped_then_the_wrapper_runs_it(tmp_path: Path) -> None
             environment={"PATH": os.environ["PATH"]},
             log_path=tmp_path / "log",
             scratch=tmp_path / "scratch",
-            wrap=lambda argv: ["env", "INSIDE=yes", *argv],
+            wrap=lambda argv, folder, scratch: ["env", "INSIDE=yes", *argv],
         )
     )
 

@@ -1,0 +1,108 @@
+"""The queue's own worktree, in which the exact commit to be landed is checked.
+
+1. It is kept from run to run and pointed at the next commit: that costs a tenth of a new one.
+2. Before a run nothing of the one before is left: no changed, untracked or ignored file, no
+   repository inside, no operation in its middle, no flag in the index that hides a change.
+3. When it can't be brought there it is thrown away and made anew; nobody works in it.
+4. After a run the tracked files must be what they were, or the run proved nothing.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from modules.git.lane_state import unfinished_operation
+from modules.git.repository import Repository, exclude_own_folders
+from modules.git.run_git import Git, GitFault
+from modules.git.worktrees import admin_folder, git_in, register, registering
+from modules.records.errors import PersonFault
+
+_FILL_SECONDS = 600.0
+_SHOWN = 5
+
+
+def check_tree_path(repository: Repository, number: int) -> Path:
+    """Returns the folder of one of the queue's worktrees."""
+    return repository.paths.lanes / f"check-{number}"
+
+
+def point_check_tree(repository: Repository, number: int, commit: str) -> Path:
+    """Brings the worktree to exactly `commit` and returns its folder."""
+    path = check_tree_path(repository, number)
+    try:
+        _point(repository, path, commit)
+    except (GitFault, PersonFault, OSError):
+        _make_anew(repository, path, commit)
+    return path
+
+
+def check_tree_problem(repository: Repository, number: int, commit: str) -> str:
+    """Returns what a run did to the worktree that makes it no proof; empty when nothing."""
+    path = check_tree_path(repository, number)
+    if not path.is_dir():
+        return "it removed its own worktree"
+    try:
+        git = git_in(repository, path)
+        if git.text("rev-parse", "HEAD") != commit:
+            return "it moved HEAD"
+        changed = git.fields("diff", "-z", "--name-only", "--ignore-submodules=none", commit, "--")
+    except (GitFault, PersonFault) as error:
+        return f"git can't read the worktree any more: {error}"
+    if changed:
+        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        return f"it changed tracked files: {', '.join(map(repr, changed[:_SHOWN]))}{more}"
+    return ""
+
+
+def _point(repository: Repository, path: Path, commit: str) -> None:
+    git = git_in(repository, path)
+    if git.place is None or not _is_sound(git, path, git.place.git_dir):
+        raise GitFault(("checkout", commit), code=None, stderr="the worktree is damaged")
+    with contextlib.suppress(FileNotFoundError):  # The usual case: no git died in here.
+        (git.place.git_dir / "index.lock").unlink()
+    git.run("checkout", "--detach", "--force", "--quiet", commit, timeout_seconds=_FILL_SECONDS)
+    git.run("clean", "-ffdxq", timeout_seconds=_FILL_SECONDS)
+    if git.run("status", "--porcelain", "--ignored", "-z").stdout:
+        raise GitFault(("clean",), code=None, stderr="files are left")
+
+
+def _is_sound(git: Git, path: Path, git_dir: Path) -> bool:
+    link = path / ".git"
+    if path.is_symlink() or not link.is_file() or unfinished_operation(git_dir):
+        return False
+    if link.read_text("utf-8", "surrogateescape") != f"gitdir: {git_dir}\n":
+        return False
+    # `h` or `S` before a name: git was told not to look at changes of that file.
+    return all(entry.startswith("H ") for entry in git.fields("ls-files", "-v", "-z"))
+
+
+def _make_anew(repository: Repository, path: Path, commit: str) -> None:
+    exclude_own_folders(repository)
+    with registering(repository):
+        folder = admin_folder(repository, path)
+        if folder is not None:
+            shutil.rmtree(folder)
+        _remove(path)
+        register(repository, path, commit=commit)
+    git_in(repository, path).run("reset", "--hard", "--quiet", timeout_seconds=_FILL_SECONDS)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path, onerror=_allow_and_retry)
+
+
+def _allow_and_retry(remove: Callable[[str], object], name: str, _: object) -> None:
+    """A check may leave folders that nobody may write to."""
+    for path in (Path(name).parent, Path(name)):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | stat.S_IRWXU)
+    if remove in (os.rmdir, os.unlink):
+        remove(name)
+    else:
+        shutil.rmtree(name)

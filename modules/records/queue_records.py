@@ -1,0 +1,116 @@
+"""The merge queue's journal: what was decided, written before and after it was done."""
+
+from datetime import datetime
+
+from modules.records.merges import Conflict, EntryStatus, Receipt, Submission
+from modules.records.record import Record
+
+NO_ENTRY = 0
+"""Entry id of a landing that brings in commits the person made on the target branch."""
+NO_TASK = 0
+"""Task id of an entry that no task asked for: a revert."""
+
+
+class QueueRecord(Record, tag_field="record"):
+    """Something that happened in the queue at a time."""
+
+    at: datetime
+
+
+class EntrySubmitted(QueueRecord, tag="submitted"):
+    """A commit was pinned and waits its turn."""
+
+    entry_id: int
+    target: str
+    submission: Submission
+
+
+class CheckBegun(QueueRecord, tag="checking"):
+    """The entry was merged in memory, and the check runs on the result."""
+
+    entry_id: int
+    tree: str
+
+
+class EntryReturned(QueueRecord, tag="returned"):
+    """The entry waits again: retried, or its check proved nothing."""
+
+    entry_id: int
+    reason: str
+
+
+class EntrySettled(QueueRecord, tag="settled"):
+    """The entry came to its end without landing."""
+
+    entry_id: int
+    status: EntryStatus
+    reason: str
+    conflicts: tuple[Conflict, ...] = ()
+    receipt: Receipt | None = None
+
+
+class LandingIntended(QueueRecord, tag="landing"):
+    """What has landed is about to move, if it is still at `from_commit`."""
+
+    entry_id: int
+    target: str
+    from_commit: str
+    to_commit: str
+    receipt: Receipt
+
+
+class LandingDone(QueueRecord, tag="landed"):
+    """It moved; only this record makes an entry merged."""
+
+    entry_id: int
+    target: str
+    to_commit: str
+
+
+class LandingAbandoned(QueueRecord, tag="abandoned"):
+    """It had moved elsewhere; nothing landed."""
+
+    entry_id: int
+    target: str
+    to_commit: str
+    reason: str
+
+
+class PublishIntended(QueueRecord, tag="publishing"):
+    """The target branch is about to follow, files of its checkout included."""
+
+    target: str
+    from_commit: str
+    to_commit: str
+
+
+class PublishEnded(QueueRecord, tag="published"):
+    """The target branch followed, or could not."""
+
+    target: str
+    to_commit: str
+    held: str = ""
+    """Why it could not; empty when it did."""
+
+
+class TargetAdopted(QueueRecord, tag="adopted"):
+    """Commits that somebody else put on the target branch count as landed."""
+
+    target: str
+    from_commit: str
+    """Empty at the very start."""
+    to_commit: str
+
+
+AnyQueueRecord = (
+    EntrySubmitted
+    | CheckBegun
+    | EntryReturned
+    | EntrySettled
+    | LandingIntended
+    | LandingDone
+    | LandingAbandoned
+    | PublishIntended
+    | PublishEnded
+    | TargetAdopted
+)

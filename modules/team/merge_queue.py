@@ -1,0 +1,295 @@
+"""The merge queue: the only door to the target branch.
+
+What may enter is decided here and in submission, what lands and how in lander; the rules of both
+are in merge_rules.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+from modules.git.merging import join, revert
+from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref, read_refs, tree_of
+from modules.git.repository import Repository
+from modules.records.errors import CrewyardError, ModelFault
+from modules.records.merges import Entry, EntryStatus, Submission
+from modules.records.queue_records import (
+    NO_TASK,
+    AnyQueueRecord,
+    EntryReturned,
+    EntrySettled,
+    EntrySubmitted,
+)
+from modules.store.locks import held
+from modules.team.check import Wrap
+from modules.team.lander import Lander
+from modules.team.merge_rules import can_move, refused_before, superseded
+from modules.team.proof import Prover
+from modules.team.publish import Publisher
+from modules.team.queue_log import QueueLog
+from modules.team.submission import examine
+
+_LOCK_SECONDS = 2.0
+
+
+class QueueRefusal(CrewyardError):
+    """The queue's rules do not allow a change; the message says why."""
+
+
+class MergeQueue:
+    """The queue of one target branch.
+
+    `check` is the command that must pass; empty, nothing lands. `may_land` is asked before a check
+    and again before a landing, and says why an entry may not. `on_change` is called with an entry
+    after each of its changes. `step` is called before each step of a landing with its name.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        check: str,
+        check_timeout_seconds: float,
+        clock: Callable[[], datetime],
+        environment: Mapping[str, str],
+        wrap: Wrap = lambda argv, folder, scratch: argv,
+        on_change: Callable[[Entry], None] = lambda entry: None,
+        may_land: Callable[[Entry], str | None] = lambda entry: None,
+        step: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self._repository = repository
+        self._git = repository.git
+        self._clock = clock
+        self._log = QueueLog(repository.paths, clock=clock, on_change=on_change)
+        self._publisher = Publisher(repository, self._log, step=step)
+        prover = Prover(
+            repository,
+            timeout_seconds=check_timeout_seconds,
+            environment=environment,
+            wrap=wrap,
+        )
+        self._lander = Lander(
+            repository,
+            self._log,
+            self._publisher,
+            prover,
+            check=check,
+            may_land=may_land,
+            step=step,
+        )
+        self._turn = asyncio.Lock()
+
+    @property
+    def target(self) -> str:
+        """Name of the target branch."""
+        return self._repository.target
+
+    @property
+    def landed(self) -> str:
+        """The commit that has landed last."""
+        return self._publisher.landed
+
+    @property
+    def landed_ref(self) -> str:
+        """Full name of the ref that says what has landed."""
+        return self._publisher.landed_ref
+
+    @property
+    def pause_reason(self) -> str:
+        """Why no entry can land now; empty when one can, or none waits."""
+        return self._lander.pause_reason
+
+    @property
+    def hold_reason(self) -> str:
+        """Why the target branch does not follow what has landed; empty when it does."""
+        return self._lander.joining_problem or self._publisher.held
+
+    @property
+    def skipped_lines(self) -> int:
+        """Lines of the journal that could not be read."""
+        return self._log.skipped_lines
+
+    def refresh(self) -> None:
+        """Takes in what other processes wrote."""
+        self._log.catch_up()
+
+    def entries(self) -> list[Entry]:
+        """Returns all entries, oldest first."""
+        return self._log.entries()
+
+    def entry(self, entry_id: int) -> Entry:
+        """Returns one entry; raises QueueRefusal when there is none of that id."""
+        found = self._log.state.entries.get(entry_id)
+        if found is None:
+            raise QueueRefusal(f"There is no entry {entry_id} in the merge queue.")
+        return found
+
+    def entry_of_task(self, task: int) -> Entry:
+        """Returns the newest entry of a task; raises QueueRefusal when it has none."""
+        found = [entry for entry in self.entries() if entry.submission.task == task]
+        if not found:
+            raise QueueRefusal(f"Task {task} has brought nothing to the merge queue.")
+        return found[-1]
+
+    def has_landed(self, commit: str) -> bool:
+        """True for a submitted commit that landed, be it in another shape."""
+        return any(
+            entry.status is EntryStatus.MERGED and entry.submission.commit == commit
+            for entry in self.entries()
+        )
+
+    def diff(self, entry: Entry) -> str:
+        """Returns what an entry changes, as a patch; blocks."""
+        commit, landed = entry.submission.commit, self.landed
+        fork = merge_base(self._git, landed, commit)
+        if not fork or is_ancestor(self._git, commit, landed):
+            fork = entry.submission.base
+        stdout = self._git.run("diff", "--stat", "--patch", fork, commit).stdout
+        return stdout.decode("utf-8", "replace")
+
+    def submit(self, submission: Submission) -> Entry:
+        """Pins a commit and queues it; the entry comes back ended when it would change nothing.
+
+        Blocks; may run in any thread. Raises ModelFault, which says what to do, for a submission
+        that may not be queued.
+        """
+        self._log.catch_up()
+        refused = refused_before(self.entries(), task=submission.task, commit=submission.commit)
+        if refused is not None:
+            raise ModelFault(
+                f"This very commit was refused before: {refused.reason} Make a new commit and "
+                "submit that."
+            )
+        nothing_new = examine(
+            self._repository, submission, landed=self.landed, merged=self._merged_pins()
+        )
+        return self._enter(submission, nothing_new)
+
+    def revert(self, entry_id: int) -> Entry:
+        """Queues the opposite of what an entry landed as, with the highest priority; blocks."""
+        entry = self.entry(entry_id)
+        if entry.status is not EntryStatus.MERGED:
+            raise QueueRefusal(f"Entry {entry_id} is {entry.status}; only a landing is reverted.")
+        landed, now = self.landed, self._clock()
+        merged = revert(self._repository, landed, entry.landed_as, when=now)
+        if merged.clashes:
+            paths = ", ".join(repr(clash.path) for clash in merged.clashes)
+            raise QueueRefusal(f"What landed since builds on entry {entry_id} ({paths}).")
+        subject = f'Revert "{entry.submission.subject}"'
+        commit = join(self._git, tree=merged.tree, parents=(landed,), message=subject, when=now)
+        is_nothing = merged.tree == tree_of(self._git, landed)
+        return self._enter(
+            Submission(
+                task=NO_TASK,
+                subject=subject,
+                attempt=0,
+                generation=0,
+                worker="",
+                branch="",
+                commit=commit,
+                base=landed,
+                summary=f"This reverts commit {entry.landed_as}.",
+                files=entry.submission.files,
+                priority=0,
+            ),
+            "It is reverted already." if is_nothing else "",
+        )
+
+    def retry(self, entry_id: int) -> Entry:
+        """Puts an entry back in the queue; raises QueueRefusal when its end is for good."""
+
+        def decide() -> list[AnyQueueRecord]:
+            entry = self.entry(entry_id)
+            if entry.status is EntryStatus.CHECKING:
+                return []
+            if not can_move(entry.status, EntryStatus.QUEUED):
+                raise QueueRefusal(f"Entry {entry_id} is {entry.status}; that is its end.")
+            others = self._log.state.open_entries(self.target)
+            newer = [e for e in superseded(others, task=entry.submission.task) if e != entry]
+            if newer:
+                raise QueueRefusal(
+                    f"Task {entry.submission.task} has a newer entry, {newer[-1].entry_id}."
+                )
+            return [EntryReturned(at=self._clock(), entry_id=entry_id, reason="retried")]
+
+        self._log.write(decide)
+        return self.entry(entry_id)
+
+    def reject(self, entry_id: int, reason: str) -> Entry:
+        """Takes an open entry out; raises QueueRefusal when it is landing or came to its end."""
+
+        def decide() -> list[AnyQueueRecord]:
+            entry, landing = self.entry(entry_id), self._log.state.landing
+            if landing is not None and landing.entry_id == entry_id:
+                raise QueueRefusal(f"Entry {entry_id} is landing; that can't be stopped.")
+            if not can_move(entry.status, EntryStatus.REJECTED):
+                raise QueueRefusal(f"Entry {entry_id} is {entry.status} already.")
+            return [self._ended(entry_id, EntryStatus.REJECTED, reason)]
+
+        self._log.write(decide)
+        return self.entry(entry_id)
+
+    def recover(self) -> None:
+        """Makes good whatever a killed run left half done; done once at start; blocks."""
+        with self._locked():
+            self._lander.recover()
+
+    async def land_next(self) -> Entry | None:
+        """Takes the entry whose turn it is to its end, and returns it.
+
+        Returns None when none can be taken up: there is none, or `pause_reason` says why not. An
+        entry whose check proved nothing comes back queued.
+        """
+        self._log.join_loop()
+        async with self._turn:
+            with self._locked():
+                return await self._lander.land_next()
+
+    def _enter(self, submission: Submission, nothing_new: str) -> Entry:
+        entered: list[int] = []
+
+        def decide() -> list[AnyQueueRecord]:
+            entry_id = self._pin(submission.commit)
+            entered.append(entry_id)
+            open_entries = self._log.state.open_entries(self.target)
+            records: list[AnyQueueRecord] = [
+                self._ended(old.entry_id, EntryStatus.REJECTED, f"Entry {entry_id} replaces it.")
+                for old in superseded(open_entries, task=submission.task)
+            ]
+            records.append(
+                EntrySubmitted(
+                    at=self._clock(),
+                    entry_id=entry_id,
+                    target=self.target,
+                    submission=submission,
+                )
+            )
+            if nothing_new:
+                records.append(self._ended(entry_id, EntryStatus.NO_CHANGES, nothing_new))
+            return records
+
+        self._log.write(decide)
+        return self.entry(entered[0])
+
+    def _pin(self, commit: str) -> int:
+        """Keeps a commit from being collected; returns the new entry's id."""
+        # A journal that was lost leaves pins behind; their ids aren't given out again.
+        pinned = [int(ref.removeprefix(ENTRIES)) for ref in read_refs(self._git, ENTRIES)]
+        entry_id = max([self._log.state.next_id, *(number + 1 for number in pinned)])
+        move_ref(durable(self._git), f"{ENTRIES}{entry_id}", new=commit, old="")
+        return entry_id
+
+    def _merged_pins(self) -> list[str]:
+        pins = read_refs(self._git, ENTRIES)
+        merged = (e for e in self.entries() if e.status is EntryStatus.MERGED)
+        return [pins[ref] for e in merged if (ref := f"{ENTRIES}{e.entry_id}") in pins]
+
+    def _ended(self, entry_id: int, status: EntryStatus, reason: str) -> EntrySettled:
+        return EntrySettled(at=self._clock(), entry_id=entry_id, status=status, reason=reason)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self._repository.paths.queue_lock
+        with held(lock, what="The merge queue", timeout_seconds=_LOCK_SECONDS):
+            yield

@@ -1,0 +1,171 @@
+"""Lets the target branch follow what has landed, and what has landed follow the person.
+
+The rules are in merge_rules (8) and git.following; here they are carried out: every move of the
+branch is written to the journal before and after, and one that was cut off is put right first.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from modules.git.following import follow, hindrance, put_right
+from modules.git.refs import (
+    LANDED,
+    PUBLISHED,
+    RefMoved,
+    durable,
+    is_ancestor,
+    move_ref,
+    read_ref,
+    set_ref,
+)
+from modules.git.repository import Repository
+from modules.git.run_git import GitTimedOut
+from modules.records.queue_records import (
+    AnyQueueRecord,
+    PublishEnded,
+    PublishIntended,
+    TargetAdopted,
+)
+from modules.team.merge_rules import Position, position
+from modules.team.queue_log import QueueLog
+
+
+class Publisher:
+    """Keeps one target branch and what has landed on it together."""
+
+    def __init__(
+        self, repository: Repository, log: QueueLog, *, step: Callable[[str], None]
+    ) -> None:
+        self._repository = repository
+        self._git = repository.git
+        self._log = log
+        self._step = step
+        self.landed_ref = LANDED + repository.target
+        self._published_ref = PUBLISHED + repository.target
+        self.held = ""
+        """Why the target branch does not follow; empty when it does."""
+        self.problem = ""
+        """What is wrong with the target branch itself, so that nothing may land."""
+        self.where = Position.LEVEL
+        """Where the target branch stood when it was last looked at."""
+
+    @property
+    def landed(self) -> str:
+        """The commit that has landed last; the target branch's own before the first landing."""
+        return read_ref(self._git, self.landed_ref) or self.target
+
+    @property
+    def target(self) -> str:
+        """The commit of the target branch; empty when the branch is gone."""
+        return read_ref(self._git, self._repository.target_ref)
+
+    def begin(self) -> None:
+        """Makes our refs where there are none: by then all that is on the branch has landed."""
+        target = self.target
+        if target and not read_ref(self._git, self.landed_ref):
+            move_ref(durable(self._git), self.landed_ref, new=target, old="")
+            set_ref(self._git, self._published_ref, target)
+            self._note_adoption("", target)
+
+    def publish(self) -> str:
+        """Brings branch and landings together; returns why the branch can't follow, or empty."""
+        self.begin()
+        self.held = self._put_right() or self._bring_together()
+        return self.held
+
+    def _put_right(self) -> str:
+        cut_off = self._log.state.publishing
+        if cut_off is None or cut_off.target != self._repository.target:
+            return ""
+        reason = put_right(self._repository, old=cut_off.from_commit, new=cut_off.to_commit)
+        if not reason:
+            self._end(cut_off.to_commit, "a move that was cut off was put right")
+        return reason
+
+    def _bring_together(self) -> str:
+        landed, target = self.landed, self.target
+        self.where = position(
+            target=target,
+            landed=landed,
+            published=read_ref(self._git, self._published_ref) or landed,
+            is_ancestor=lambda older, newer: is_ancestor(self._git, older, newer),
+        )
+        self.problem = self._problem(landed, target)
+        match self.where:
+            case Position.LEVEL:
+                if read_ref(self._git, self._published_ref) != landed:
+                    set_ref(self._git, self._published_ref, landed)
+                return ""
+            case Position.AHEAD:
+                move_ref(durable(self._git), self.landed_ref, new=target, old=landed)
+                set_ref(self._git, self._published_ref, target)
+                self._note_adoption(landed, target)
+                return ""
+            case Position.BEHIND:
+                return self._follow(target, landed)
+            case Position.BESIDE:
+                return (
+                    f"{self._repository.target!r} has commits of its own; the queue merges them "
+                    f"with what has landed, or you do: git merge {self.landed_ref}"
+                )
+            case Position.SET_BACK | Position.GONE:
+                return self.problem
+            case _:
+                assert_never(self.where)
+
+    def _follow(self, old: str, new: str) -> str:
+        reason = hindrance(self._repository, old=old, new=new)
+        if reason:
+            return reason
+        target = self._repository.target
+        self._step("intend to publish")
+        self._log.note(
+            PublishIntended(at=self._log.clock(), target=target, from_commit=old, to_commit=new)
+        )
+        self._step("publish")
+        try:
+            reason = follow(self._repository, old=old, new=new, when=self._log.clock())
+        except RefMoved:
+            reason = f"{target!r} moved meanwhile"
+        except GitTimedOut as error:
+            # What is half done is put right at the next try.
+            return str(error)
+        self._step("record publishing")
+        self._end(new, reason)
+        if not reason:
+            set_ref(self._git, self._published_ref, new)
+        return reason
+
+    def _end(self, to_commit: str, held: str) -> None:
+        self._log.note(
+            PublishEnded(
+                at=self._log.clock(),
+                target=self._repository.target,
+                to_commit=to_commit,
+                held=held,
+            )
+        )
+
+    def _note_adoption(self, old: str, new: str) -> None:
+        record: AnyQueueRecord = TargetAdopted(
+            at=self._log.clock(),
+            target=self._repository.target,
+            from_commit=old,
+            to_commit=new,
+        )
+        self._log.note(record)
+
+    def _problem(self, landed: str, target: str) -> str:
+        name = self._repository.target
+        if self.where is Position.GONE:
+            return (
+                f"The branch {name!r} is gone. Make it again (git branch {name} {landed[:12]}) "
+                "or start with another --target."
+            )
+        if self.where is Position.SET_BACK:
+            return (
+                f"The branch {name!r} was set back to {target[:12]}, behind what it had followed "
+                f"to. To have the landings back: git reset --keep {landed[:12]} on it. To go on "
+                f"without them: git update-ref -d {self.landed_ref}"
+            )
+        return ""
