@@ -54,6 +54,8 @@ class JailSpec(Record):
 
     Hide no file that git tracks: git would take it for changed.
     """
+    readable: tuple[Path, ...] = ()
+    """Folders to be seen even where they lie in `/tmp` or below something hidden."""
     network: Network = "off"
 
     def resolved(self) -> "JailSpec":
@@ -70,6 +72,7 @@ class JailSpec(Record):
             git=git,
             # What this user can't even reach needs no hiding.
             hidden=tuple(path.resolve() for path in self.hidden if os.access(path, os.F_OK)),
+            readable=tuple(path.resolve() for path in self.readable),
             network=self.network,
         )
 

@@ -66,10 +66,15 @@ class Unavailable(Exception):
     """The kernel, or the machine, has not what the jail needs."""
 
 
-def grants(*, writable: list[str], hidden: list[str]) -> Iterator[Grant]:
+def grants(
+    *, writable: list[str], hidden: list[str], readable: Iterable[str] = ()
+) -> Iterator[Grant]:
     """Returns what to grant: each path with its rights."""
     covered = {path for path in hidden if not any(_is_below(path, place) for place in writable)}
-    yield from _readable_below("/", covered | {"/dev"})
+    covered.add("/dev")
+    yield from _readable_below("/", covered)
+    for place in readable:
+        yield from _readable_below(place, covered - {place})
     for name in _DEVICES:
         yield f"/dev/{name}", READ_FILE | CHANGE | _IOCTL_DEVICE
     for place in writable:
@@ -191,6 +196,7 @@ class Order:
         self.folder = "/"
         self.writable: list[str] = []
         self.hidden: list[str] = []
+        self.readable: list[str] = []
         self.is_network_off = True
         self.command: list[str] = []
 
@@ -201,11 +207,13 @@ class Order:
             words += ["writable", path]
         for path in self.hidden:
             words += ["hidden", path]
+        for path in self.readable:
+            words += ["readable", path]
         return [*words, "--", *self.command]
 
 
 def read_order(arguments: list[str]) -> Order:
-    """Reads `folder F network off|shared (writable P)* (hidden P)* -- command`."""
+    """Reads `folder F network off|shared (writable|hidden|readable P)* -- command`."""
     # Plain words, because json alone would double the time this takes to start.
     order = Order()
     position = 0
@@ -215,7 +223,7 @@ def read_order(arguments: list[str]) -> Order:
             order.folder = value
         elif name == "network":
             order.is_network_off = value != "shared"
-        elif name in ("writable", "hidden"):
+        elif name in ("writable", "hidden", "readable"):
             getattr(order, name).append(value)
         else:
             raise ValueError(f"The jail knows no {name!r}.")
@@ -263,7 +271,7 @@ def _become(order: Order) -> int:
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     try:
         os.chdir(order.folder)
-        rules = grants(writable=order.writable, hidden=order.hidden)
+        rules = grants(writable=order.writable, hidden=order.hidden, readable=order.readable)
         drop_capabilities()
         restrict(rules, is_network_off=order.is_network_off)
         filter_sockets(is_network_off=order.is_network_off)

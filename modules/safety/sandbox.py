@@ -78,7 +78,7 @@ def jailed_argv(
     spec = spec.resolved()
     match kind:
         case SandboxKind.BWRAP:
-            readable = _covered_code(spec, Path(interpreter))
+            readable = _covered(spec, Path(interpreter))
             return bubblewrap_argv(argv, spec, program=_bubblewrap(), readable=readable)
         case SandboxKind.LANDLOCK:
             words = _landlock_order(spec, argv).as_arguments()
@@ -101,11 +101,12 @@ def _bubblewrap() -> str:
     return str(own) if own.exists() else shutil.which("bwrap") or str(own)
 
 
-def _covered_code(spec: JailSpec, interpreter: Path) -> list[Path]:
-    """Returns the folders of our own code and interpreter that the jail would cover."""
+def _covered(spec: JailSpec, interpreter: Path) -> list[Path]:
+    """Returns what must be seen, our own code included, where the jail would cover it."""
     covered = (*_COVERED, *spec.hidden)
     code = {_CODE_FOLDER, *map(Path, (sys.prefix, sys.base_prefix)), interpreter.resolve()}
-    return sorted(path for path in code if any(path.is_relative_to(place) for place in covered))
+    wanted = code | set(spec.readable)
+    return sorted(path for path in wanted if any(path.is_relative_to(place) for place in covered))
 
 
 def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
@@ -116,6 +117,7 @@ def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
     order.folder = str(spec.folder)
     order.writable = [str(path) for path in writable]
     order.hidden = [str(path) for path in spec.hidden]
+    order.readable = [str(path) for path in spec.readable]
     order.is_network_off = spec.network == "off"
     order.command = list(argv)
     return order

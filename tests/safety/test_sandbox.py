@@ -219,6 +219,34 @@ def test_links_in_the_paths_of_a_jail_are_followed(ground: Ground, kind: Sandbox
     assert (ground.lane / "written").exists()
 
 
+@pytest.mark.slow
+@ANY_KIND
+def test_readable_folder_is_seen_below_hidden_and_tmp_and_not_written(
+    tmp_path: Path, kind: SandboxKind
+) -> None:
+    hidden, shown, folder = tmp_path / "hidden", tmp_path / "hidden/shown", tmp_path / "folder"
+    for made in (shown, folder):
+        made.mkdir(parents=True)
+    (hidden / "secret").write_text("secret")
+    (shown / "file").write_text("shown")
+    spec = JailSpec(folder=folder, temporary=tmp_path / "tmp", hidden=(hidden,), readable=(shown,))
+    prepare_jail(spec, kind, person=Nobody())
+
+    done = subprocess.run(
+        jailed_argv(
+            ["/bin/sh", "-c", f"cat {hidden}/secret {shown}/file; echo x > {shown}/new"], spec, kind
+        ),
+        env={"PATH": SYSTEM_PATH},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert done.stdout == "shown"
+    assert [path.name for path in shown.iterdir()] == ["file"]
+
+
 # -- nothing outlives its owner --
 
 STAYING = "trap '' TERM HUP; (setsid sleep {0} &); sleep {0} & sleep {0} & echo ready; wait"
