@@ -87,6 +87,7 @@ class TaskChanged(Event, tag="task"):
     worker: str = ""
     attempt: int = 0
     reason: str = ""
+    landed_as: str = ""
 
 
 class EntryChanged(Event, tag="entry"):

@@ -131,3 +131,5 @@ class ModelReply(Record):
     usage: Usage = Usage()
     awaits: str = ""
     """Why the model has nothing to say until more is heard; only a scripted model waits."""
+    means_silence: bool = False
+    """True where an answer without words is what was meant, not a fault of the model."""

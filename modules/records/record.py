@@ -1,5 +1,6 @@
 """The base of all records that are written to a journal or sent over a pipe."""
 
+import json
 from typing import Any, dataclass_transform
 
 import msgspec
@@ -23,3 +24,12 @@ class Record(
     omit_defaults=True,
 ):
     """A frozen value with named fields; JSON with an unknown field is refused when it is read."""
+
+
+def to_json(record: Record) -> bytes:
+    """Returns a record as one line of JSON in UTF-8; half a surrogate pair becomes U+FFFD."""
+    try:
+        return msgspec.json.encode(record)
+    except UnicodeEncodeError:
+        text = json.dumps(msgspec.to_builtins(record), ensure_ascii=False)
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

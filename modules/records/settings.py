@@ -1,9 +1,15 @@
 """Settings as the program uses them, after every source was read."""
 
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from modules.records.decisions import Mode
 from modules.records.record import Record
+
+MOST_WORKERS = 16
+Positive = Annotated[float, Meta(gt=0)]
 
 
 class Role(Record):
@@ -61,17 +67,17 @@ class Settings(Record):
     """SPEC of the lead's model; empty: chosen from the keys at hand."""
     worker_model: str = ""
     """SPEC of the workers' model; empty: the lead's."""
-    workers: int = 3
+    workers: Annotated[int, Meta(ge=1, le=MOST_WORKERS)] = 3
     mode: Mode = Mode.AUTO
     check: str = ""
     """The command that must pass on a tree before it lands; empty: nothing lands."""
-    check_timeout_seconds: float = 600.0
+    check_timeout_seconds: Positive = 600.0
     target: str = ""
     """Branch the work lands on; empty: the one checked out."""
-    lease_seconds: float = 120.0
-    ask_timeout_seconds: float = 600.0
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
+    lease_seconds: Positive = 120.0
+    ask_timeout_seconds: Positive = 600.0
+    budget_usd: Positive | None = None
+    budget_tokens: Annotated[int, Meta(gt=0)] | None = None
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}
     rules: Rules = Rules()

@@ -49,6 +49,8 @@ class TaskDraft(Record):
     model: str = ""
     """Model SPEC for this task; empty: the crew's."""
     attempts_allowed: int = 3
+    assignee: str = ""
+    """Name of the one worker that may take it; empty: any."""
 
 
 class Task(Record):
@@ -74,7 +76,8 @@ class Task(Record):
     changed_at: datetime
     added_by: str
     reason: str = ""
-    """Why the task stands where it stands, where that needs a word."""
+    """Why the task stands where it stands, where that needs a word; at work: why the last attempt
+    ended."""
     verified: bool = False
     """True when a receipt proves the landing."""
     receipt: Receipt | None = None

@@ -2,39 +2,51 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes | str, *, mode: int | None = None) -> None:
     """Replaces `path`, making its folders; the bytes are on disk when it returns.
 
-    An existing file keeps its mode unless `mode` is given.
+    An existing file keeps its mode unless `mode` is given; a new one gets what the umask leaves.
     """
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is None:
         mode = _mode_of(path)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    # Nobody may open it before it has its mode; a new file's mode is the umask's to decide.
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
         # The temporary file is ours alone; it may be gone already when the replace itself failed.
         with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
+            temporary.unlink()
         raise
+    sync_folder(path.parent)
 
 
-def _mode_of(path: Path) -> int:
+def sync_folder(folder: Path) -> None:
+    """Returns once the names in `folder` are on disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return path.stat().st_mode & 0o7777
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _mode_of(path: Path) -> int | None:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
-        # The umask can only be read by setting it.
-        umask = os.umask(0o022)
-        os.umask(umask)
-        return 0o666 & ~umask
+        return None

@@ -7,11 +7,16 @@ coarse locks: the lead's, the lanes', the queue's.
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
+
+# `read_lead_pid` holds the lead's lock for some microseconds.
+_TRIES = 10
+_PAUSE_SECONDS = 0.01
 
 
 @contextlib.contextmanager
@@ -61,17 +66,15 @@ class LeadLock:
     def acquire(self) -> None:
         """Takes the lock; raises PersonFault naming the other lead when there is one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        descriptor = _open_lock(self._path, os.O_CREAT)
+        if not _take(descriptor):
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             os.close(descriptor)
             raise PersonFault(
                 f"A lead already runs in this repository ({holder or 'pid unknown'}).",
                 hint="Talk to that one, or end it first.",
                 exit_code=Exit.USAGE,
-            ) from error
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pid {os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
@@ -85,13 +88,17 @@ class LeadLock:
 
 
 def read_lead_pid(path: Path) -> int | None:
-    """Returns the pid of the lead that holds `path` now, None when no lead runs."""
+    """Returns the pid of the lead that holds `path` now, None when no lead runs.
+
+    The pid is 0 when the lead has not written it yet.
+    """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = _open_lock(path)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Shared, so that two who look don't take each other for a lead.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         words = os.pread(descriptor, 200, 0).decode(errors="replace").split()
         return int(words[1]) if len(words) == 2 and words[1].isdigit() else 0
@@ -99,3 +106,27 @@ def read_lead_pid(path: Path) -> int | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _open_lock(path: Path, flags: int = 0) -> int:
+    try:
+        # A link planted in a repository must not lead to a file elsewhere.
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o644)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise PersonFault(
+            f"The lock {path} can't be opened: {error.strerror}.",
+            hint="Make it a file of your own that you may read and write.",
+            exit_code=Exit.FAILED,
+        ) from error
+
+
+def _take(descriptor: int) -> bool:
+    """Takes the lock, outwaiting whoever only looks; returns False when a lead holds it."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):  # held; by a lead, or for a look
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(_PAUSE_SECONDS)
+    return False

@@ -1,0 +1,40 @@
+"""The crew as it is shown."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from modules.records.record import Record
+
+
+class WorkerState(StrEnum):
+    """What a worker is at."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    WORKING = "working"
+    WAITING = "waiting"
+    STOPPING = "stopping"
+    GONE = "gone"
+
+
+class WorkerView(Record, omit_defaults=False):
+    """A worker, for people and for `team --json`."""
+
+    name: str
+    role: str
+    state: WorkerState
+    task: int | None = None
+    pid: int | None = None
+    since: datetime
+    doing: str = ""
+    """The tool it runs, or what it waits for."""
+
+
+class CrewView(Record, omit_defaults=False):
+    """What the lead last wrote of itself and its workers."""
+
+    lead_pid: int
+    workers: tuple[WorkerView, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None

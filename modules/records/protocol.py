@@ -1,0 +1,129 @@
+"""What a lead and a worker say to each other: JSON lines over the worker's stdin and stdout.
+
+A worker's message with a `seq` is answered by one of the lead's with the same `seq`.
+"""
+
+from modules.records.messages import Message, ModelReply, ToolCall
+from modules.records.record import Record
+from modules.records.tooling import ToolResult
+
+LONGEST_LINE_BYTES = 64 * 1024 * 1024
+
+
+class WorkerMessage(Record, tag_field="op"):
+    """From a worker to its lead."""
+
+
+class Hello(WorkerMessage, tag="hello"):
+    """The worker is up."""
+
+    pid: int
+
+
+class Think(WorkerMessage, tag="think"):
+    """The worker wants its model's answer to the conversation and `incoming`."""
+
+    seq: int
+    incoming: Message
+
+
+class Keep(WorkerMessage, tag="keep"):
+    """`incoming` joins the conversation without a question to the model."""
+
+    seq: int
+    incoming: Message
+
+
+class Open(WorkerMessage, tag="open"):
+    """The worker wants to run a call."""
+
+    seq: int
+    call: ToolCall
+
+
+class Close(WorkerMessage, tag="close"):
+    """A call the worker was told to run gave its result."""
+
+    seq: int
+    call_id: str
+    result: ToolResult
+
+
+class TurnOver(WorkerMessage, tag="turn_over"):
+    """The worker's turn has ended."""
+
+    seq: int
+    text: str
+    failure: str = ""
+
+
+class Beat(WorkerMessage, tag="beat"):
+    """The worker lives; `doing` is the tool it runs, empty when none."""
+
+    doing: str = ""
+
+
+AnyWorkerMessage = Hello | Think | Keep | Open | Close | TurnOver | Beat
+
+
+class LeadMessage(Record, tag_field="op"):
+    """From the lead to a worker."""
+
+
+class Assigned(LeadMessage, tag="assigned"):
+    """The attempt this worker is there for."""
+
+    worker: str
+    lane: str
+    """The lane's folder; the worker's tools see nothing else of the repository."""
+    temporary: str
+    """The worker's own temporary folder."""
+    environment: dict[str, str]
+    """The whole environment of the worker's child processes."""
+    tools: tuple[str, ...]
+    """Names of the tools that run in the lane."""
+    opening: Message
+    beat_seconds: float
+
+
+class Replied(LeadMessage, tag="replied"):
+    """The model's answer."""
+
+    seq: int
+    reply: ModelReply
+
+
+class Kept(LeadMessage, tag="kept"):
+    """The message is on disk."""
+
+    seq: int
+
+
+class Run(LeadMessage, tag="run"):
+    """The call may run, with this input, in the worker's lane."""
+
+    seq: int
+    call: ToolCall
+
+
+class Done(LeadMessage, tag="done"):
+    """The result of a call, as the model is to see it."""
+
+    seq: int
+    result: ToolResult
+
+
+class Next(LeadMessage, tag="next"):
+    """What comes after a turn: another one, or the end when `opening` is None."""
+
+    seq: int
+    opening: Message | None = None
+
+
+class Stop(LeadMessage, tag="stop"):
+    """The worker must end now."""
+
+    why: str
+
+
+AnyLeadMessage = Assigned | Replied | Kept | Run | Done | Next | Stop

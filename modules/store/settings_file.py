@@ -1,0 +1,71 @@
+"""`team.toml` and the person's `settings.toml`, as they may be written."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from modules.records.settings import MOST_WORKERS
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BudgetTable(_Table):
+    """`[budget]`: what one run may cost."""
+
+    usd: float | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, gt=0)
+
+
+class PermissionsTable(_Table):
+    """`[permissions]`: rules in the `Tool(pattern)` form."""
+
+    allow: list[str] = []
+    ask: list[str] = []
+    deny: list[str] = []
+
+
+class RoleTable(_Table):
+    """`[roles.NAME]`: what workers of a role are told and may use."""
+
+    prompt: str = ""
+    model: str = ""
+    tools: list[str] = []
+    allow: list[str] = []
+    ask: list[str] = []
+    deny: list[str] = []
+
+
+class ModelTable(_Table):
+    """`[models."PROVIDER:MODEL"]`: a model's address, key variable, window and prices."""
+
+    base_url: str = ""
+    api_key_env: str = ""
+    context_tokens: int = Field(default=0, ge=0)
+    usd_per_million_in: float | None = Field(default=None, ge=0)
+    usd_per_million_out: float | None = Field(default=None, ge=0)
+    usd_per_million_cached: float | None = Field(default=None, ge=0)
+
+
+class SettingsFile(_Table):
+    """What both files may hold."""
+
+    model: str = ""
+    worker_model: str = ""
+    workers: int = Field(default=3, ge=1, le=MOST_WORKERS)
+    mode: Literal["plan", "default", "auto", "acceptEdits", "yolo"] = "auto"
+    check: str = ""
+    check_timeout_seconds: float = Field(default=600.0, gt=0)
+    target: str = ""
+    lease_seconds: float = Field(default=120.0, gt=0)
+    ask_timeout_seconds: float = Field(default=600.0, gt=0)
+    budget: BudgetTable = BudgetTable()
+    permissions: PermissionsTable = PermissionsTable()
+    roles: dict[str, RoleTable] = {}
+
+
+class UserSettingsFile(SettingsFile):
+    """The person's own file may also describe models."""
+
+    models: dict[str, ModelTable] = {}
