@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from modules.git.lane_names import CHECK_TREE
 from modules.git.lane_state import unfinished_operation
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.run_git import Git, GitFault
@@ -55,6 +56,17 @@ def check_tree_problem(repository: Repository, number: int, commit: str) -> str:
         more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
         return f"it changed tracked files: {', '.join(map(repr, changed[:_SHOWN]))}{more}"
     return ""
+
+
+def remove_check_trees(repository: Repository) -> None:
+    """Removes the queue's worktrees; nothing in them is anybody's work."""
+    with registering(repository):
+        for path in sorted(repository.paths.lanes.glob("check-*")):
+            if CHECK_TREE.fullmatch(path.name):
+                folder = admin_folder(repository, path)
+                if folder is not None:
+                    shutil.rmtree(folder)
+                _remove(path)
 
 
 def _point(repository: Repository, path: Path, commit: str) -> None:

@@ -129,8 +129,13 @@ def _operation_on_target(repository: Repository) -> str:
 
 def _in_the_way(holder: Git, old: str, new: str) -> str:
     """Asks git whether the files could follow; it tries nothing and holds no lock."""
+    trial = ("read-tree", "-n", "-m", "-u", old, new)
     with copied_index(holder) as env:
-        result = holder.run("read-tree", "-n", "-m", "-u", old, new, env=env, accept=(0, 1, 128))
+        result = holder.run(*trial, env=env, accept=(0, 1, 128))
+        if result.code != 0:
+            # A file that was only touched looks changed until the index is refreshed.
+            holder.run("update-index", "-q", "--refresh", env=env, accept=(0, 1))
+            result = holder.run(*trial, env=env, accept=(0, 1, 128))
     if result.code == 0:
         return ""
     paths = re.findall(r"'(.*)'", result.stderr)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from modules.git.merging import join, revert
 from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref, read_refs, tree_of
-from modules.git.repository import Repository
+from modules.git.repository import Repository, exclude_own_folders
 from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
 from modules.records.queue_records import (
@@ -232,6 +232,7 @@ class MergeQueue:
 
     def recover(self) -> None:
         """Makes good whatever a killed run left half done; done once at start; blocks."""
+        exclude_own_folders(self._repository)
         with self._locked():
             self._lander.recover()
 

@@ -569,7 +569,7 @@ def test_land_when_it_is_rejected_during_its_check_then_it_does_not_land(tmp_pat
 
 
 def test_reject_when_it_is_landing_then_it_is_refused(tmp_path: Path) -> None:
-    refused = []
+    refused: list[str] = []
 
     def reject_while_landing(name: str) -> None:
         if name == "land":
