@@ -39,6 +39,8 @@ def hindrance(repository: Repository, *, old: str, new: str) -> str:
     holder = holder_git(repository)
     if holder is None:
         return ""
+    if missing := _missing(holder):
+        return missing
     if operation := unfinished_operation(_git_dir(holder)):
         return f"a {operation} is unfinished in {str(holder.folder)!r}"
     if (_git_dir(holder) / "index.lock").exists():
@@ -85,6 +87,8 @@ def put_right(repository: Repository, *, old: str, new: str) -> str:
     holder = holder_git(repository)
     if holder is None or read_ref(repository.git, repository.target_ref) != old:
         return ""
+    if missing := _missing(holder):
+        return missing
     lock = _git_dir(holder) / "index.lock"
     if lock.exists():
         if _is_open(lock):
@@ -112,6 +116,12 @@ def holder_git(repository: Repository) -> Git | None:
             is_main = tree.path.resolve() == repository.root
             return repository.git if is_main else git_in(repository, tree.path)
     return None
+
+
+def _missing(holder: Git) -> str:
+    if holder.folder.is_dir():
+        return ""
+    return f"its worktree {str(holder.folder)!r} is not there; if it never will: git worktree prune"
 
 
 def _operation_on_target(repository: Repository) -> str:

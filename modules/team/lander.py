@@ -89,10 +89,7 @@ class Lander:
         self._log.catch_up()
         self._stuck.clear()
         self._publisher.begin()
-        self._finish_landing()
-        for entry in self._log.state.open_entries(self._target):
-            if entry.status is EntryStatus.CHECKING:
-                self._return(entry, "Its check was cut off.")
+        self._finish_what_was_begun()
         self._publisher.publish()
 
     async def land_next(self) -> Entry | None:
@@ -109,10 +106,17 @@ class Lander:
 
     def _prepare(self) -> None:
         self._log.catch_up()
-        self._finish_landing()
+        self._finish_what_was_begun()
         self._publisher.publish()
         landed = self._publisher.landed
         self._stuck = {key: stuck for key, stuck in self._stuck.items() if stuck.landed == landed}
+
+    def _finish_what_was_begun(self) -> None:
+        """Only one lander works at a time, so whatever is under way now was cut off."""
+        self._finish_landing()
+        for entry in self._log.state.open_entries(self._target):
+            if entry.status is EntryStatus.CHECKING:
+                self._return(entry, "Its check was cut off.")
 
     def _stuck_reason(self, entry: Entry) -> str:
         stuck = self._stuck.get(entry.entry_id)

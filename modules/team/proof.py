@@ -8,6 +8,7 @@ from pathlib import Path
 from modules.git.check_tree import check_tree_path, check_tree_problem, point_check_tree
 from modules.git.refs import tree_of
 from modules.git.repository import Repository
+from modules.git.run_git import GitFault
 from modules.records.merges import CheckOutcome, Receipt
 from modules.team.check import CheckRun, Wrap, run_check
 
@@ -57,11 +58,10 @@ class Prover:
     async def prove(self, commit: str, commands: Sequence[str], *, log: Path) -> Proof:
         """Runs the commands on `commit`, one after the other, until one does not pass."""
         tree = await asyncio.to_thread(tree_of, self._repository.git, commit)
-        await asyncio.to_thread(point_check_tree, self._repository, _NUMBER, commit)
-        log.unlink(missing_ok=True)
+        obstacle = await asyncio.to_thread(self._prepare, commit, log)
         seconds = 0.0
         for command in commands:
-            run = await self._run(command, commit, log)
+            run = obstacle or await self._run(command, commit, log)
             seconds += run.seconds
             if run.outcome is not CheckOutcome.PASSED:
                 break
@@ -76,6 +76,16 @@ class Prover:
             log=str(log.relative_to(self._repository.root)),
         )
         return Proof(receipt, run.why)
+
+    def _prepare(self, commit: str, log: Path) -> CheckRun | None:
+        """Brings the worktree to the commit; returns the run that can't be when that fails."""
+        try:
+            log.unlink(missing_ok=True)
+            point_check_tree(self._repository, _NUMBER, commit)
+        except (GitFault, OSError) as error:
+            # A full disk, say; the queue waits and tells a person.
+            return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=str(error))
+        return None
 
     async def _run(self, command: str, commit: str, log: Path) -> CheckRun:
         folder = check_tree_path(self._repository, _NUMBER)

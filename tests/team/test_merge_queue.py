@@ -266,6 +266,25 @@ def test_land_when_one_entry_waits_then_another_that_mends_the_check_lands(
     assert case.drain() == ["merged", "merged"]
 
 
+def test_land_when_the_check_tree_can_not_be_made_then_the_entry_waits(case: QueueCase) -> None:
+    case.submit(1, {"x.txt": "x\n"})
+    (case.repo.root / ".worktrees" / "check-1").write_text("in the way\n")
+    admin = case.repo.root / ".git" / "worktrees"
+    admin.rename(admin.with_name("elsewhere"))
+    admin.write_text("in the way\n")
+
+    entry = case.land()
+    pause = case.queue.pause_reason
+    admin.unlink()
+    admin.with_name("elsewhere").rename(admin)
+    case.queue.retry(1)
+
+    assert entry is not None
+    assert entry.status is EntryStatus.QUEUED
+    assert "could not run" in pause
+    assert case.drain() == ["merged"]
+
+
 @pytest.mark.slow
 def test_land_when_a_gate_does_its_worst_then_the_next_entry_lands(tmp_path: Path) -> None:
     """gastownhall/gastown#3604, eltmon/overdeck#627."""

@@ -1,5 +1,6 @@
 """Tests of modules/team/publish.py and modules/git/following.py: the target branch follows."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -233,6 +234,24 @@ def test_publish_when_the_target_is_in_a_linked_worktree_then_that_follows(
     assert (linked / "x.txt").read_text() == "x\n"
     assert (linked / "b.txt").read_text() == "edited\n"
     assert case.repo.git("status", "--porcelain", at=linked) == " M b.txt"
+
+
+def test_publish_when_the_worktree_of_the_target_is_missing_then_it_waits(
+    case: QueueCase, tmp_path: Path
+) -> None:
+    case.repo.git("switch", "-q", "-c", "elsewhere")
+    case.repo.git("worktree", "add", "-q", str(tmp_path / "usb-stick"), "main")
+    shutil.rmtree(tmp_path / "usb-stick")
+    case.repository = case.repo.open(target="main")
+    case.restart()
+
+    land(case, {"x.txt": "x\n"})
+    held_with = case.queue.hold_reason
+    case.repo.git("worktree", "prune")
+    case.drain()
+
+    assert "git worktree prune" in held_with
+    assert case.repo.rev("main") == case.queue.landed
 
 
 def test_publish_when_the_person_committed_on_top_then_that_is_adopted(case: QueueCase) -> None:
