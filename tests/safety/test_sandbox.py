@@ -83,6 +83,16 @@ def test_kind_that_keeps_nothing_in_is_not_taken(tmp_path: Path) -> None:
     assert "lets a command write outside" in found.why
 
 
+@pytest.mark.slow
+def test_next_kind_is_taken_and_the_reason_told(tmp_path: Path) -> None:
+    found = probe(environment(tmp_path), [SandboxKind.OFF, SandboxKind.LANDLOCK])
+
+    assert found == Probe(
+        kind=SandboxKind.LANDLOCK,
+        why="off does not work: it lets a command write outside. The sandbox is landlock.",
+    )
+
+
 def test_command_without_a_sandbox_is_refused_to_the_person(ground: Ground) -> None:
     with pytest.raises(PersonFault, match="no sandbox") as caught:
         jailed_argv(["true"], ground.spec(), SandboxKind.UNAVAILABLE)
