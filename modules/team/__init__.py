@@ -1,0 +1,1 @@
+"""Many agents on one repository: board, mail, merge queue, workers; it knows no model."""

@@ -1,0 +1,198 @@
+"""The lead's end of one worker's pipe.
+
+1. The worker speaks first (hello); it is told its assignment.
+2. Whatever it wants — its model, a call, its next turn — is a question to the desk, and the desk's
+   answer goes back with the question's number. Questions are answered side by side.
+3. A line that is not a message of the protocol, a message out of turn, too many questions at once
+   or too long a silence ends the connection: the worker is broken.
+4. When the pipe closes, every open question is cancelled.
+"""
+
+import asyncio
+from typing import Protocol, assert_never
+
+import msgspec
+
+from modules.records.errors import CrewyardError
+from modules.records.messages import Message, ModelReply, ToolCall
+from modules.records.protocol import (
+    AnyLeadMessage,
+    AnyWorkerMessage,
+    Assigned,
+    Beat,
+    Close,
+    Done,
+    Hello,
+    Keep,
+    Kept,
+    Next,
+    Open,
+    Replied,
+    Run,
+    Stop,
+    Think,
+    TurnOver,
+)
+from modules.records.record import to_json
+from modules.records.tooling import ToolResult
+
+MOST_OPEN_QUESTIONS = 64
+Question = Think | Keep | Open | Close | TurnOver
+
+
+class Desk(Protocol):
+    """What the lead does for the agent of one attempt."""
+
+    def greet(self, pid: int) -> Assigned:
+        """Returns the assignment of the worker that came up."""
+        ...
+
+    def heard(self, doing: str) -> None:
+        """Notes that the worker lives and what it does."""
+        ...
+
+    async def think(self, incoming: Message) -> ModelReply:
+        """Returns the model's answer."""
+        ...
+
+    async def keep(self, incoming: Message) -> None:
+        """Adds a message to the conversation."""
+        ...
+
+    async def open(self, call: ToolCall) -> ToolCall | ToolResult:
+        """Returns the call as the worker may run it, or the result when it may not or need not."""
+        ...
+
+    async def close(self, call_id: str, result: ToolResult) -> ToolResult:
+        """Returns the result as the model is to see it."""
+        ...
+
+    async def turn_over(self, text: str, failure: str) -> Message | None:
+        """Returns what the worker should do next, None when it is done."""
+        ...
+
+
+class WorkerBroken(CrewyardError):
+    """The worker said what no worker says, or nothing for too long; the message tells which."""
+
+
+class Broker:
+    """Serves one worker until its pipe closes.
+
+    A worker that says nothing for `silence_seconds` is taken for dead; None waits for ever.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        desk: Desk,
+        *,
+        silence_seconds: float | None = None,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._desk = desk
+        self._silence_seconds = silence_seconds
+        self._decoder = msgspec.json.Decoder(AnyWorkerMessage)
+        self._is_greeted = False
+        self._open_questions = 0
+        self._heard = 0
+
+    async def serve(self) -> None:
+        """Answers the worker until its pipe closes.
+
+        Raises WorkerBroken, or what a question's answer raised; several of them as a group.
+        """
+        try:
+            async with asyncio.TaskGroup() as questions:
+                if self._silence_seconds is not None:
+                    questions.create_task(self._watch_silence(self._silence_seconds))
+                while message := await self._next_message():
+                    self._take(message, questions)
+                raise _PipeClosed
+        except BaseExceptionGroup as group:
+            _, troubles = group.split(_PipeClosed)
+            if troubles is not None:
+                raise _only(troubles) from None
+
+    def stop(self, why: str) -> None:
+        """Tells the worker to end."""
+        self._send(Stop(why=why))
+
+    async def _next_message(self) -> AnyWorkerMessage | None:
+        try:
+            line = await self._reader.readline()
+        except ValueError as error:
+            raise WorkerBroken(f"The worker said a line without an end: {error}.") from error
+        self._heard += 1
+        if not line.endswith(b"\n"):
+            return None  # the end, or what a worker killed in mid-line left
+        try:
+            return self._decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise WorkerBroken(f"The worker said {line[:80]!r}: {error}.") from error
+
+    async def _watch_silence(self, limit_seconds: float) -> None:
+        # Two halves, since after a lead's own sleep the first is over before it reads what came.
+        silent_halves = 0
+        while silent_halves < 2:
+            heard = self._heard
+            await asyncio.sleep(limit_seconds / 2)
+            silent_halves = silent_halves + 1 if self._heard == heard else 0
+        raise WorkerBroken(f"The worker said nothing for {limit_seconds:.0f} s.")
+
+    def _take(self, message: AnyWorkerMessage, questions: asyncio.TaskGroup) -> None:
+        if isinstance(message, Hello) is self._is_greeted:
+            raise WorkerBroken(f"The worker said {type(message).__name__} out of turn.")
+        match message:
+            case Hello(pid=pid):
+                self._is_greeted = True
+                self._send(self._desk.greet(pid))
+            case Beat(doing=doing):
+                self._desk.heard(doing)
+            case Think() | Keep() | Open() | Close() | TurnOver():
+                self._desk.heard("")
+                self._open_questions += 1
+                if self._open_questions > MOST_OPEN_QUESTIONS:
+                    raise WorkerBroken(f"The worker asked {self._open_questions} things at once.")
+                questions.create_task(self._answer(message))
+            case _:
+                assert_never(message)
+
+    async def _answer(self, message: Question) -> None:
+        answer = await self._answer_to(message)
+        self._open_questions -= 1
+        self._send(answer)
+
+    async def _answer_to(self, message: Question) -> AnyLeadMessage:
+        match message:
+            case Think(seq=seq, incoming=incoming):
+                return Replied(seq=seq, reply=await self._desk.think(incoming))
+            case Keep(seq=seq, incoming=incoming):
+                await self._desk.keep(incoming)
+                return Kept(seq=seq)
+            case Open(seq=seq, call=call):
+                opened = await self._desk.open(call)
+                if isinstance(opened, ToolCall):
+                    return Run(seq=seq, call=opened)
+                return Done(seq=seq, result=opened)
+            case Close(seq=seq, call_id=call_id, result=result):
+                return Done(seq=seq, result=await self._desk.close(call_id, result))
+            case TurnOver(seq=seq, text=text, failure=failure):
+                return Next(seq=seq, opening=await self._desk.turn_over(text, failure))
+            case _:
+                assert_never(message)
+
+    def _send(self, message: AnyLeadMessage) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(to_json(message) + b"\n")
+
+
+def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Returns the one error of a group, or the group when it holds several."""
+    return group.exceptions[0] if len(group.exceptions) == 1 else group
+
+
+class _PipeClosed(Exception):
+    """The worker's pipe closed: ends the group of open questions."""
