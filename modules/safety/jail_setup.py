@@ -10,6 +10,8 @@
    but leaves a mark behind, which a small program before git on the PATH takes away.
 """
 
+import contextlib
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -21,14 +23,15 @@ _GIT_UNDER_LANDLOCK = """\
 #!/bin/sh
 # Under Landlock git can't lock packed-refs, says so, and leaves the mark of a commit it has picked
 # though all is done; the next merge would refuse. This takes the mark away.
-PATH=${{PATH#"{programs}:"}}
+programs={programs} folder={folder} admin={admin}
+PATH=${{PATH#"$programs:"}}
 git "$@"
 code=$?
-case "$code $PWD/" in "0 {folder}/"*) ;; *) exit $code ;; esac
+case "$code $PWD/" in "0 $folder/"*) ;; *) exit $code ;; esac
 while [ "$1" = -c ]; do shift 2; done
 case "$*" in
 cherry-pick* | revert* | rebase* | commit* | am* | reset*--hard* | reset*--merge* | reset*--keep*)
-  rm -f "{admin}/CHERRY_PICK_HEAD" "{admin}/REVERT_HEAD" ;;
+  rm -f "$admin/CHERRY_PICK_HEAD" "$admin/REVERT_HEAD" ;;
 esac
 exit $code
 """
@@ -48,7 +51,7 @@ def prepare_jail(spec: JailSpec, kind: SandboxKind, *, person: Person) -> None:
     """Makes what the jail needs; does no harm where it is there already."""
     spec = spec.resolved()
     for folder in (private_home(spec.temporary), private_programs(spec.temporary)):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_real_folder(folder)
     settings = {"user": {"name": person.name, "email": person.email}, "safe": {"directory": "*"}}
     write_atomically(private_home(spec.temporary) / ".gitconfig", _as_git_config(settings))
     if spec.git is not None:
@@ -68,14 +71,23 @@ def object_folders(git: GitGround) -> tuple[Path, ...]:
 def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
     for folder in branch_folders(git):
         folder.mkdir(parents=True, exist_ok=True)
-    (git.admin_dir / "config.worktree").touch()
+    with contextlib.suppress(FileExistsError):  # a link counts as there, too
+        (git.admin_dir / "config.worktree").open("x").close()
     if kind is not SandboxKind.LANDLOCK:
         return
     for folder in object_folders(git):
         folder.mkdir(exist_ok=True)
     programs = private_programs(spec.temporary)
-    script = _GIT_UNDER_LANDLOCK.format(programs=programs, folder=spec.folder, admin=git.admin_dir)
-    write_atomically(programs / "git", script, mode=0o755)
+    paths = {"programs": programs, "folder": spec.folder, "admin": git.admin_dir}
+    words = {name: shlex.quote(str(path)) for name, path in paths.items()}
+    write_atomically(programs / "git", _GIT_UNDER_LANDLOCK.format(**words), mode=0o755)
+
+
+def _make_real_folder(folder: Path) -> None:
+    # Whoever was in the jail before may have put a link here, for us to write through.
+    if folder.is_symlink():
+        folder.unlink()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _as_git_config(sections: Mapping[str, Mapping[str, str]]) -> str:
