@@ -76,9 +76,14 @@ def _point(repository: Repository, path: Path, commit: str) -> None:
     with contextlib.suppress(FileNotFoundError):  # The usual case: no git died in here.
         (git.place.git_dir / "index.lock").unlink()
     git.run("checkout", "--detach", "--force", "--quiet", commit, timeout_seconds=_FILL_SECONDS)
-    git.run("clean", "-ffdxq", timeout_seconds=_FILL_SECONDS)
-    if git.run("status", "--porcelain", "--ignored", "-z").stdout:
-        raise GitFault(("clean",), code=None, stderr="files are left")
+    if _holds_more(git):
+        git.run("clean", "-ffdxq", timeout_seconds=_FILL_SECONDS)
+        if _holds_more(git):
+            raise GitFault(("clean",), code=None, stderr="files are left")
+
+
+def _holds_more(git: Git) -> bool:
+    return bool(git.run("status", "--porcelain", "--ignored", "-z").stdout)
 
 
 def _is_sound(git: Git, path: Path, git_dir: Path) -> bool:

@@ -45,9 +45,7 @@ def hindrance(repository: Repository, *, old: str, new: str) -> str:
         return f"a {operation} is unfinished in {str(holder.folder)!r}"
     if (_git_dir(holder) / "index.lock").exists():
         return f"git is at work in {str(holder.folder)!r} (index.lock)"
-    return _in_the_way(holder, old, new) or _filtered(
-        repository, changed_paths(repository.git, old, new)
-    )
+    return _in_the_way(holder, old, new) or _filtered(repository, old, new)
 
 
 def follow(repository: Repository, *, old: str, new: str, when: datetime) -> str:
@@ -159,9 +157,10 @@ def _git_dir(git: Git) -> Path:
     return git.place.git_dir
 
 
-def _filtered(repository: Repository, paths: tuple[str, ...]) -> str:
-    if not repository.filters or not paths:
+def _filtered(repository: Repository, old: str, new: str) -> str:
+    if not repository.filters:
         return ""
+    paths = changed_paths(repository.git, old, new)
     given = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
     fields = repository.git.run("check-attr", "-z", "--stdin", "filter", input=given).fields
     values = dict(zip(fields[0::3], fields[2::3], strict=True))

@@ -32,13 +32,12 @@ def durable(git: Git) -> Git:
 
 def read_ref(git: Git, ref: str) -> str:
     """Returns the commit that `ref`, a full name, points to; empty when there is no such ref."""
-    found = git.run("for-each-ref", "--format=%(refname) %(objectname)", ref).text
-    return next((line.split()[1] for line in found.splitlines() if line.split()[0] == ref), "")
+    return read_refs(git, ref).get(ref, "")
 
 
-def read_refs(git: Git, prefix: str) -> dict[str, str]:
-    """Returns the refs below `prefix`, full name to object id."""
-    found = git.run("for-each-ref", "--format=%(refname) %(objectname)", prefix).text
+def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
+    """Returns the refs that are or lie below one of `prefixes`, full name to object id."""
+    found = git.run("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).text
     return dict(line.split(" ", 1) for line in found.splitlines())
 
 

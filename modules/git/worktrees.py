@@ -24,7 +24,6 @@ class Worktree:
     """One registration as `git worktree list` tells it."""
 
     path: Path
-    head: str
     branch: str
     """Full name of the ref checked out; empty when HEAD is detached."""
 
@@ -44,9 +43,7 @@ def list_worktrees(repository: Repository) -> list[Worktree]:
         key, _, value = field.partition(" ")
         facts[key] = value
         if not field:
-            found.append(
-                Worktree(Path(facts["worktree"]), facts.get("HEAD", ""), facts.get("branch", ""))
-            )
+            found.append(Worktree(Path(facts["worktree"]), facts.get("branch", "")))
             facts = {}
     return found
 

@@ -12,7 +12,6 @@ from modules.git.refs import (
     changed_paths,
     merge_base,
     read_commit,
-    read_ref,
     set_ref,
     tree_of,
 )
@@ -52,16 +51,17 @@ def make_plan(repository: Repository, entry: Entry, *, landed: str) -> Plan | No
     """Merges the entry's pinned commit into what has landed."""
     git, head = repository.git, entry.submission.commit
     pin = ENTRIES + str(entry.entry_id)
-    if read_ref(git, pin) != head or read_commit(git, head) != head:
+    if read_commit(git, pin) != head:
         return NoPlan(EntryStatus.FAILED, f"The submitted commit {head[:12]} is gone ({pin}).")
-    if not merge_base(git, landed, head):
+    fork = merge_base(git, landed, head)
+    if not fork:
         return NoPlan(EntryStatus.FAILED, "The commit shares no history with what has landed.")
     merged = merge_trees(repository, landed, head)
     if merged.clashes:
-        return _conflicted(repository, entry, merged, landed)
+        return _conflicted(repository, entry, merged, fork=fork, landed=landed)
     if merged.tree == tree_of(git, landed):
         return NoPlan(EntryStatus.NO_CHANGES, "All that it changes has landed already.")
-    guard(git, landed=landed, head=head, tree=merged.tree)
+    guard(git, fork=fork, landed=landed, head=head, tree=merged.tree)
     commit = squash(
         git,
         tree=merged.tree,
@@ -95,9 +95,13 @@ def landing_message(entry: Entry) -> str:
     return f"{subject}\n\n{body}Task: {work.task}\nEntry: {entry.entry_id}\n"
 
 
-def guard(git: Git, *, landed: str, head: str, tree: str) -> None:
-    """Raises GuardTripped when `tree` on top of `landed` holds more than what `head` changed."""
-    fork = merge_base(git, landed, head)
+def guard(git: Git, *, fork: str, landed: str, head: str, tree: str) -> None:
+    """Raises GuardTripped when `tree` on top of `landed` holds more than what `head` changed.
+
+    `fork` is where `head` and `landed` part.
+    """
+    if fork == landed and tree == tree_of(git, head):
+        return
     stray = strays(
         landing=changed_paths(git, landed, tree),
         submitted=Side(changed_paths(git, fork, head), renames(git, fork, head)),
@@ -109,14 +113,15 @@ def guard(git: Git, *, landed: str, head: str, tree: str) -> None:
         )
 
 
-def _conflicted(repository: Repository, entry: Entry, merged: Merged, landed: str) -> NoPlan:
+def _conflicted(
+    repository: Repository, entry: Entry, merged: Merged, *, fork: str, landed: str
+) -> NoPlan:
     git, head = repository.git, entry.submission.commit
     message = f"Conflict of entry {entry.entry_id} with what has landed\n"
     marked = join(
         git, tree=merged.tree, parents=(landed, head), message=message, when=entry.submitted_at
     )
     set_ref(git, CONFLICTS + str(entry.entry_id), marked)
-    fork = merge_base(git, landed, head)
     conflicts = tuple(
         _conflict(git, clash, merged.tree, fork, landed)
         for clash in merged.clashes[:_MOST_CONFLICTS]

@@ -65,8 +65,6 @@ class QueueState:
         """An intended landing that is neither done nor abandoned."""
         self.publishing: PublishIntended | None = None
         """A move of the target branch that was begun and not ended."""
-        self.held: dict[str, str] = {}
-        """Why a target branch does not follow what has landed."""
 
     @property
     def next_id(self) -> int:
@@ -110,7 +108,6 @@ class QueueState:
             self.publishing = record
         elif isinstance(record, PublishEnded):
             self.publishing = None
-            self.held[record.target] = record.held
 
     def _add(self, record: EntrySubmitted) -> Entry | None:
         if record.entry_id in self.entries:

@@ -16,6 +16,7 @@ from modules.git.refs import (
     is_ancestor,
     move_ref,
     read_ref,
+    read_refs,
     set_ref,
 )
 from modules.git.repository import Repository
@@ -59,17 +60,23 @@ class Publisher:
         """The commit of the target branch; empty when the branch is gone."""
         return read_ref(self._git, self._repository.target_ref)
 
-    def begin(self) -> None:
-        """Makes our refs where there are none: by then all that is on the branch has landed."""
-        target = self.target
-        if target and not read_ref(self._git, self.landed_ref):
+    def begin(self) -> tuple[str, str, str]:
+        """Returns the target branch's commit, what has landed, and what was published last.
+
+        Makes our refs where there are none: by then all that is on the branch has landed.
+        """
+        names = (self._repository.target_ref, self.landed_ref, self._published_ref)
+        refs = read_refs(self._git, *names)
+        target, landed, published = (refs.get(name, "") for name in names)
+        if target and not landed:
             move_ref(durable(self._git), self.landed_ref, new=target, old="")
             set_ref(self._git, self._published_ref, target)
             self._note_adoption("", target)
+            landed = published = target
+        return target, landed, published or landed
 
     def publish(self) -> str:
         """Brings branch and landings together; returns why the branch can't follow, or empty."""
-        self.begin()
         self.held = self._put_right() or self._bring_together()
         return self.held
 
@@ -83,17 +90,17 @@ class Publisher:
         return reason
 
     def _bring_together(self) -> str:
-        landed, target = self.landed, self.target
+        target, landed, published = self.begin()
         self.where = position(
             target=target,
             landed=landed,
-            published=read_ref(self._git, self._published_ref) or landed,
+            published=published,
             is_ancestor=lambda older, newer: is_ancestor(self._git, older, newer),
         )
         self.problem = self._problem(landed, target)
         match self.where:
             case Position.LEVEL:
-                if read_ref(self._git, self._published_ref) != landed:
+                if published != landed:
                     set_ref(self._git, self._published_ref, landed)
                 return ""
             case Position.AHEAD:

@@ -18,7 +18,13 @@ def test_guard_when_the_tree_is_of_a_stale_base_then_it_trips(tmp_path: Path) ->
     stale_tree = case.repo.rev(f"{head}^{{tree}}")
 
     with pytest.raises(GuardTripped, match=r"would change \['a.txt'\]"):
-        guard(case.repository.git, landed=case.queue.landed, head=head, tree=stale_tree)
+        guard(
+            case.repository.git,
+            fork=lane.base,
+            landed=case.queue.landed,
+            head=head,
+            tree=stale_tree,
+        )
 
 
 def test_land_when_a_folder_was_renamed_on_either_side_then_it_lands(tmp_path: Path) -> None:
