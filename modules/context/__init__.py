@@ -1,0 +1,1 @@
+"""What an agent's model is told and what is kept of it."""

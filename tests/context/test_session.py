@@ -1,0 +1,227 @@
+"""A conversation survives its process, whatever happened to its journal."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modules.context.pairing import INTERRUPTED
+from modules.context.session import Session
+from modules.records.decisions import Behavior, Decision, Mode, Risk
+from modules.records.messages import Message, ToolOutput, Usage, said
+from modules.records.session_records import CallDecided, MessageKept, SessionRecord
+from tests.context.histories import HISTORIES, assert_in_pairs
+from tests.fakes.clock import START, FakeClock
+from tests.providers.making import BASH, answered, call, output, told, words
+
+INTERRUPTED_C1 = ToolOutput(call_id="c1", text=INTERRUPTED, is_error=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions" / "lead.jsonl"
+
+
+def resume(path: Path) -> Session:
+    return Session(path, clock=FakeClock())
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_session_without_a_file_is_empty_and_makes_none(path: Path) -> None:
+    session = resume(path)
+
+    assert session.messages == ()
+    assert session.session_id == "lead"
+    assert not path.parent.exists()
+
+
+def test_conversation_is_the_same_after_a_resume(path: Path) -> None:
+    session = resume(path)
+    session.open(agent="lead", role="", task=None)
+    session.set_prompt(model="m", system="Be brief.", tools=(BASH,))
+    for message in (said("go"), answered(call()), told(output()), answered(words("done"))):
+        session.keep(message)
+    session.pay(Usage(input_tokens=5), 0.1)
+    session.close()
+
+    again = resume(path)
+
+    assert again.messages == session.messages
+    assert len(again.messages) == 4
+    assert again.skipped_lines == 0
+
+
+def test_session_that_goes_on_is_not_opened_again(path: Path) -> None:
+    first = resume(path)
+    first.open(agent="lead")
+    size = path.stat().st_size
+
+    first.open(agent="lead")
+    resume(path).open(agent="lead")
+
+    assert path.stat().st_size == size
+
+
+def test_prompt_is_written_when_it_changes_alone(path: Path) -> None:
+    session = resume(path)
+    sizes = []
+    for system in ("a", "a", "b", "a"):
+        session.set_prompt(model="m", system=system, tools=(BASH,))
+        sizes.append(len(lines(path)))
+    resume(path).set_prompt(model="m", system="a", tools=(BASH,))
+
+    assert [*sizes, len(lines(path))] == [1, 1, 2, 3, 3]
+
+
+def test_interrupted_calls_are_answered_beside_the_finished_ones(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("go"))
+    session.keep(answered(call("c1"), call("c2")))
+    session.keep(told(output("c2")))
+
+    assert session.messages[-1] == told(INTERRUPTED_C1, output("c2"))
+    assert resume(path).messages == session.messages
+
+
+def test_calls_open_at_a_kill_are_answered_before_the_next_words(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("go"))
+    session.keep(answered(call("c1")))
+
+    again = resume(path)
+    again.keep(said("hello"))
+
+    assert again.messages[-1] == told(INTERRUPTED_C1, words("hello"))
+
+
+def test_message_with_nothing_in_it_is_not_kept(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("go"))
+    before = path.read_bytes()
+
+    session.keep(told(output("nobody's")))
+    session.keep(answered())
+
+    assert session.messages == (said("go"),)
+    assert path.read_bytes() == before
+
+
+def test_torn_tail_costs_nothing_that_is_said_after_it(path: Path) -> None:
+    """prime-agent#1785, copilot-cli#4098."""
+    session = resume(path)
+    for number in range(25):
+        session.keep(said(f"question {number}"))
+        session.keep(answered(words(f"answer {number}")))
+    with path.open("ab") as file:
+        file.write(b'{"type":"assis')
+
+    again = resume(path)
+    again.keep(said("first"))
+    again.keep(said("second"))
+
+    assert resume(path).messages == (*session.messages, said("first"), said("second"))
+    assert len(resume(path).messages) == 52
+
+
+def test_last_answer_without_its_line_break_is_kept_and_its_calls_answered(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("go"))
+    session.keep(answered(call("c1")))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+
+    again = resume(path)
+    again.keep(told(output("c1")))
+
+    assert again.messages == (said("go"), answered(call("c1")), told(output("c1")))
+    assert resume(path).messages == again.messages
+
+
+def test_bad_lines_in_the_middle_are_counted_and_the_pairs_around_them_mended(path: Path) -> None:
+    """claude-code#49876, claude-code#50347: all after the first bad line was forgotten."""
+    session = resume(path)
+    for number in range(25):
+        session.keep(said(f"question {number}"))
+        session.keep(answered(call(f"c{number}")))
+        session.keep(told(output(f"c{number}")))
+        session.keep(answered(words(f"answer {number}")))
+    content = lines(path)
+    content[41] = b"\0" * 300 + b"\n"  # a call, so its output on the next line is an orphan
+    content[62] = b'{"kind":"later","at":"2026-03-04T05:06:07Z"}\n'  # an output of a call
+    path.write_bytes(b"".join(content))
+
+    again = resume(path)
+
+    assert again.skipped_lines == 2
+    assert_in_pairs(again.messages)
+    assert again.messages[60] == told(ToolOutput(call_id="c15", text=INTERRUPTED, is_error=True))
+    assert again.messages[-1] == answered(words("answer 24"))
+    assert len(again.messages) == 98
+    again.keep(said("and now?"))
+    assert lines(path)[:100] == content
+
+
+def test_half_a_character_is_kept_as_its_mark(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("a\ud800b"))
+
+    assert session.messages == resume(path).messages == (said("a\ufffdb"),)
+
+
+def test_other_records_leave_the_conversation_as_it_is(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("go"))
+    decided: SessionRecord = CallDecided(
+        at=START,
+        call_id="c1",
+        tool="bash",
+        input_hash="0",
+        mode=Mode.AUTO,
+        decision=Decision(behavior=Behavior.ALLOW, risk=Risk.SAFE),
+    )
+    assert isinstance(decided, CallDecided)
+
+    session.record(decided)
+
+    assert session.messages == resume(path).messages == (said("go"),)
+    assert len(lines(path)) == 2
+
+
+@given(messages=HISTORIES, lost=st.sets(st.integers(0, 9)), more=HISTORIES)
+def test_any_history_with_any_lines_lost_is_in_pairs(
+    messages: list[Message], lost: set[int], more: list[Message]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lead.jsonl"
+        session = resume(path)
+        for message in messages:
+            session.keep(message)
+        session.close()
+        kept = lines(path) if path.exists() else []
+        path.write_bytes(
+            b"".join(b"lost\n" if number in lost else one for number, one in enumerate(kept))
+        )
+
+        again = resume(path)
+        assert_in_pairs(again.messages)
+        for message in more:
+            again.keep(message)
+        again.close()
+        third = resume(path)
+        third.close()
+
+        assert_in_pairs(again.messages)
+        assert third.messages == again.messages
+
+
+def test_kept_messages_carry_the_time_of_the_clock(path: Path) -> None:
+    session = resume(path)
+
+    session.keep(said("go"))
+
+    assert b'"at":"2026-03-04T05:06:07Z"' in path.read_bytes()
+    assert MessageKept(at=START, message=said("go")).at == START
