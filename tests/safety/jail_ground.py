@@ -4,17 +4,20 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from modules.records.settings import Environment
 from modules.safety import landlock
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import GitGround, JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
-from modules.safety.sandbox import jailed_argv
+from modules.safety.sandbox import jailed_argv, probe
 
 ORDINARY_UID = 65534
 SECRET = "the-secret-of-the-ground"
@@ -119,6 +122,7 @@ class Ground:
 
     def argv(self, command: list[str], kind: SandboxKind) -> list[str]:
         """Returns the jailed command, so that an ordinary user may read all it names."""
+        need(kind)
         argv = jailed_argv(command, self.spec(), kind, interpreter=self.interpreter)
         own_copy = str(self.base / "landlock.py")
         return [own_copy if word == landlock.__file__ else word for word in argv]
@@ -143,6 +147,22 @@ class Ground:
             **self.user.popen_arguments,  # type: ignore[call-overload]  # user, group, extra_groups
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def need(kind: SandboxKind) -> None:
+    """Skips the test where the machine has no jail of this kind."""
+    reason = "" if kind is SandboxKind.OFF else _missing(kind)
+    if reason:
+        pytest.skip(f"needs {kind}: {reason}")
+
+
+@cache
+def _missing(kind: SandboxKind) -> str:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        environment = Environment(variables={"PATH": SYSTEM_PATH}, home=folder, user_folder=folder)
+        found = probe(environment, [kind])
+    return "" if found.kind is kind else found.why
 
 
 def make_ground(base: Path, user: User, kinds: tuple[SandboxKind, ...]) -> Ground:

@@ -3,6 +3,7 @@
 import os
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from modules.records.settings import Environment
 from modules.safety.jail import GitGround, JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import Probe, jailed_argv, probe
-from tests.safety.jail_ground import Ground, Nobody, User, make_ground
+from tests.safety.jail_ground import Ground, Nobody, User, make_ground, need
 
 KINDS = (SandboxKind.BWRAP, SandboxKind.LANDLOCK)
 ANY_KIND = pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -49,6 +50,8 @@ def environment(folder: Path, *, is_off: bool = False, **variables: str) -> Envi
 @pytest.mark.slow
 @ANY_KIND
 def test_probe_finds_each_kind_to_work(tmp_path: Path, kind: SandboxKind) -> None:
+    need(kind)
+
     found = probe(environment(tmp_path), [kind])
 
     assert found == Probe(kind=kind, why=f"The sandbox is {kind}.")
@@ -65,6 +68,8 @@ def test_probe_of_a_switched_off_sandbox_says_who_switched_it_off(tmp_path: Path
 
 @pytest.mark.slow
 def test_probe_takes_the_kind_that_was_asked_for(tmp_path: Path) -> None:
+    need(SandboxKind.LANDLOCK)
+
     found = probe(environment(tmp_path, CREWYARD_SANDBOX="landlock"))
 
     assert found.kind is SandboxKind.LANDLOCK
@@ -85,6 +90,8 @@ def test_kind_that_keeps_nothing_in_is_not_taken(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_next_kind_is_taken_and_the_reason_told(tmp_path: Path) -> None:
+    need(SandboxKind.LANDLOCK)
+
     found = probe(environment(tmp_path), [SandboxKind.OFF, SandboxKind.LANDLOCK])
 
     assert found == Probe(
@@ -163,7 +170,7 @@ def test_program_of_ours_starts_in_a_jail_with_its_libraries(
 @pytest.mark.slow
 @ANY_KIND
 def test_shared_network_reaches_a_listener_outside(ground: Ground, kind: SandboxKind) -> None:
-    import socket
+    need(kind)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(SECONDS)
@@ -209,6 +216,7 @@ def test_repository_below_tmp_works_too(tmp_path: Path, kind: SandboxKind) -> No
 @pytest.mark.slow
 @ANY_KIND
 def test_links_in_the_paths_of_a_jail_are_followed(ground: Ground, kind: SandboxKind) -> None:
+    need(kind)
     alias = ground.base / "alias"
     alias.symlink_to(ground.root)
     spec = JailSpec(
@@ -234,6 +242,7 @@ def test_links_in_the_paths_of_a_jail_are_followed(ground: Ground, kind: Sandbox
 def test_readable_folder_is_seen_below_hidden_and_tmp_and_not_written(
     tmp_path: Path, kind: SandboxKind
 ) -> None:
+    need(kind)
     hidden, shown, folder = tmp_path / "hidden", tmp_path / "hidden/shown", tmp_path / "folder"
     for made in (shown, folder):
         made.mkdir(parents=True)
