@@ -1,0 +1,1 @@
+"""One agent's turn; it knows no tool by name and no team."""

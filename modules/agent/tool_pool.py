@@ -1,0 +1,210 @@
+"""The one door for calls: every call of every agent takes these steps, in this order.
+
+1. validate: the tool is one this agent has, the input fits its schema
+2. permission: guards, deny rules, mode, allow rules
+3. hooks before: they may refuse, ask, or change the input (then 1 and 2 again)
+4. the person, where the decision is still to ask; without one: denied
+5. run, here or in the worker's process
+6. hooks after
+7. trim: known secrets masked, the rest spilled to a file
+
+A step that fails says no. `open` is steps 1 to 4, `close` is 6 and 7; between them the call runs.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from modules.agent.schema import input_schema, read_input
+from modules.records.decisions import Behavior, Decision, Subject
+from modules.records.errors import ModelFault
+from modules.records.messages import ToolCall, ToolSpec
+from modules.records.record import Record
+from modules.records.tooling import Place, ToolResult
+from modules.safety.hook_verdict import HookOutcome
+from modules.safety.permissions import PermissionManager, Standing, with_hook
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTool:
+    """A tool with everything it needs to run; `run` is None where it runs in another process."""
+
+    spec: ToolSpec
+    place: Place
+    read: Callable[[dict[str, Any]], Record]
+    subject: Callable[[Record], Subject]
+    run: Callable[[Record], Any] | None
+    """Returns an awaitable of ToolResult."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A call that may run, with the input it may run with."""
+
+    call: ToolCall
+    tool: PooledTool
+    input: Record
+    context: str
+    """What hooks want the model to read with the result."""
+
+
+class Hooks(Protocol):
+    """The hook pipeline, for the agent of one pool."""
+
+    async def before(self, call: ToolCall) -> HookOutcome: ...
+
+    async def after(self, call: ToolCall, result: ToolResult) -> HookOutcome: ...
+
+
+class Asker(Protocol):
+    """Whoever answers for the person."""
+
+    async def ask(self, call: ToolCall, subject: Subject, decision: Decision) -> Decision:
+        """Returns the decision with ask turned into allow or deny."""
+        ...
+
+
+class Watcher(Protocol):
+    """Whoever keeps and shows what the gate does."""
+
+    def decided(self, call: ToolCall, input_hash: str, decision: Decision) -> None: ...
+
+    def started(self, call: ToolCall, subject: Subject) -> None: ...
+
+    def ended(self, call: ToolCall, result: ToolResult) -> None: ...
+
+    def warned(self, text: str) -> None: ...
+
+
+class ToolPool:
+    """The tools of one agent behind the gate."""
+
+    def __init__(
+        self,
+        tools: Callable[[], Mapping[str, PooledTool]],
+        *,
+        standing: Callable[[], Standing],
+        permissions: PermissionManager,
+        hooks: Hooks,
+        asker: Asker,
+        watcher: Watcher,
+        trim: Callable[[str, str], str],
+    ) -> None:
+        self._tools = tools
+        self._standing = standing
+        self._permissions = permissions
+        self._hooks = hooks
+        self._asker = asker
+        self._watcher = watcher
+        self._trim = trim
+        """Takes a call's id and the text of its result."""
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """Returns what the model is told of the tools, in a stable order."""
+        tools = self._tools()
+        return tuple(tools[name].spec for name in sorted(tools))
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Takes a call through all steps, running it here."""
+        opened = await self.open(call)
+        if isinstance(opened, ToolResult):
+            return opened
+        return await self.close(opened, await self.run_here(opened))
+
+    async def run_here(self, cleared: Cleared) -> ToolResult:
+        """Runs a cleared call in this process."""
+        if cleared.tool.run is None:
+            return _error(f"{cleared.call.name} can't run in this process.")
+        try:
+            result: ToolResult = await cleared.tool.run(cleared.input)
+        except ModelFault as error:
+            return _error(str(error))
+        return result
+
+    async def open(self, call: ToolCall) -> Cleared | ToolResult:
+        """Takes a call through steps 1 to 4; returns the refusal as a result."""
+        try:
+            tool, record, decision = self._judge(call)
+        except ModelFault as error:
+            result = _error(str(error))
+            self._watcher.ended(call, result)
+            return result
+        outcome = await self._hooks.before(call)
+        self._warn(outcome)
+        if outcome.updated_input is not None:
+            call = replace(call, input=outcome.updated_input)
+            try:
+                tool, record, decision = self._judge(call)
+            except ModelFault as error:
+                return _error(f"A hook changed the input: {error}")
+        decision = with_hook(decision, outcome.behavior, outcome.why)
+        subject = tool.subject(record)
+        if decision.behavior is Behavior.ASK:
+            decision = await self._asker.ask(call, subject, decision)
+        self._watcher.decided(call, _hash(call.input), decision)
+        if decision.behavior is not Behavior.ALLOW:
+            return _error(f"Permission denied: {decision.why}")
+        self._watcher.started(call, subject)
+        return Cleared(call=call, tool=tool, input=record, context=outcome.context)
+
+    async def close(self, cleared: Cleared, result: ToolResult) -> ToolResult:
+        """Takes a result through steps 6 and 7."""
+        outcome = await self._hooks.after(cleared.call, result)
+        self._warn(outcome)
+        parts = [cleared.context, self._trim(cleared.call.call_id, result.text), outcome.context]
+        if outcome.behavior == "deny":
+            parts.append(f"A hook objects: {outcome.why}")
+        text = "\n".join(part for part in parts if part.strip()) or "(no output)"
+        closed = replace(result, text=text)
+        self._watcher.ended(cleared.call, closed)
+        return closed
+
+    def _judge(self, call: ToolCall) -> tuple[PooledTool, Record, Decision]:
+        tools = self._tools()
+        if call.name not in tools:
+            raise ModelFault(
+                f"There is no tool {call.name!r}. The tools are: {', '.join(sorted(tools))}."
+            )
+        if call.fault:
+            raise ModelFault(call.fault)
+        tool = tools[call.name]
+        record = tool.read(call.input)
+        decision = self._permissions.decide(
+            self._standing(), call.name, call.input, tool.subject(record)
+        )
+        return tool, record, decision
+
+    def _warn(self, outcome: HookOutcome) -> None:
+        for warning in outcome.warnings:
+            self._watcher.warned(warning)
+
+
+def pooled(
+    name: str,
+    description: str,
+    input_type: type[Record],
+    *,
+    place: Place,
+    subject: Callable[[Any], Subject],
+    run: Callable[[Any], Any] | None,
+) -> PooledTool:
+    """Returns a tool of ours ready for a pool."""
+    return PooledTool(
+        spec=ToolSpec(name=name, description=description, input_schema=input_schema(input_type)),
+        place=place,
+        read=lambda raw: read_input(name, input_type, raw),
+        subject=subject,
+        run=run,
+    )
+
+
+def _hash(raw: dict[str, Any]) -> str:
+    return hashlib.sha256(msgspec.json.encode(raw, order="deterministic")).hexdigest()
+
+
+def _error(text: str) -> ToolResult:
+    return ToolResult(text=text, is_error=True)
