@@ -1,0 +1,224 @@
+"""Judges one command by its name: the table it is in, or the judge it has; pure."""
+
+from collections.abc import Callable, Mapping
+
+from modules.safety import (
+    shell_code,
+    shell_files,
+    shell_find,
+    shell_system,
+    shell_text,
+    shell_wrap,
+)
+from modules.safety.shell_case import Case, Options, joined, read_options
+from modules.safety.shell_git import judge_git
+from modules.safety.shell_packages import PROGRAMS, judge_package_manager
+from modules.safety.shell_tables import (
+    CHECKED,
+    DELETERS,
+    DOWNLOADERS,
+    INTERPRETERS,
+    LEAKERS,
+    NETWORK,
+    PACKERS,
+    READERS,
+    SHELL_STATE,
+    SHELLS,
+    SYSTEM,
+    TEXT_ONLY,
+    VERSION_OPTIONS,
+    VERSIONED,
+    WRITERS,
+    Effect,
+    Spec,
+)
+from modules.safety.shell_words import UNKNOWN, Word
+
+_SYSTEM_FOLDERS = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")
+_SPECS = {**READERS, **CHECKED, **WRITERS, **DELETERS}
+_LONGEST_FORM = 4000
+"""Characters of a command that rules are matched with."""
+
+
+def judge_command(case: Case) -> None:
+    """Notes everything that makes this command risky."""
+    _note_forms(case)
+    name = case.name
+    for folder in _SYSTEM_FOLDERS:
+        if name.startswith(folder) and "/" not in name[len(folder) :]:
+            name = name[len(folder) :]
+    case = case.named(name)
+    if not name or UNKNOWN in name or any(sign in name for sign in "*?[{\n "):
+        case.findings.opaque("its program isn't known before it runs")
+    elif "/" in name:
+        shell_code.judge_path(case)
+    elif not _asks_version(case):
+        _judge_of(name)(case)
+
+
+def judge_by_spec(case: Case) -> None:
+    """Judges a program of the tables by its options and operands."""
+    spec = _SPECS[case.name]
+    options = read_options(case.args, spec.values)
+    changes = spec.operands is Effect.CHANGES
+    for option, value in options.flags:
+        effect = _effect(spec, option)
+        changes |= effect is Effect.CHANGES
+        _take_effect(case, option, value, effect)
+    if spec.is_checked:
+        for word in options.unclear:
+            if case.name in WRITERS and not word.may_hide_option:
+                continue
+            case.runs(f"{word.raw!r} may turn into an option")
+    if changes:
+        case.changes(f"{case.name} writes files")
+    _take_operands(case, spec, options, changes=changes)
+
+
+def _note_forms(case: Case) -> None:
+    words = [case.name, *(word.text for word in case.args)]
+    case.findings.forms.append(" ".join(words)[:_LONGEST_FORM])
+    raw = f"{case.name} {' '.join(word.raw for word in case.args)}"
+    case.findings.forms.append(raw.strip()[:_LONGEST_FORM])
+    base = case.name.rsplit("/", 1)[-1]
+    if base != case.name:
+        case.findings.forms.append(f"{base} {joined(case.args)}".strip()[:_LONGEST_FORM])
+
+
+def _asks_version(case: Case) -> bool:
+    words = [word.text for word in case.args]
+    if case.name not in VERSIONED or len(words) != 1:
+        return False
+    return words[0] in VERSION_OPTIONS or (words[0], case.name) in (
+        ("-v", "node"),
+        ("-v", "npm"),
+        ("-v", "yarn"),
+        ("-v", "pnpm"),
+        ("-v", "ruby"),
+        ("-v", "php"),
+        ("-v", "perl"),
+        ("-VV", "python3"),
+        ("-VV", "python"),
+        ("version", "go"),
+        ("version", "docker"),
+    )
+
+
+def _judge_of(name: str) -> Callable[[Case], None]:
+    if name in _JUDGES:
+        return _JUDGES[name]
+    if name.startswith("mkfs"):
+        return shell_system.judge_critical
+    if name.rstrip("0123456789.") in INTERPRETERS:
+        return shell_code.judge_interpreter
+    return shell_code.judge_other
+
+
+def _judge_text(case: Case) -> None:
+    """Judges a program whose operands are no files: nothing comes of them."""
+
+
+def _judge_reader(case: Case) -> None:
+    judge_by_spec(case)
+    if case.name in ("less", "more", "most"):
+        shell_system.judge_pager(case)
+    if case.name in ("grep", "egrep", "fgrep", "rg", "ag", "ack"):
+        shell_find.judge_search(case)
+
+
+def _effect(spec: Spec, option: str) -> Effect | None:
+    if option in spec.hazards:
+        return spec.hazards[option]
+    if option.startswith("--") and len(option) > 2 and option not in spec.values:
+        return next((e for name, e in spec.hazards.items() if name.startswith(option)), None)
+    return None
+
+
+def _take_effect(case: Case, option: str, value: Word | None, effect: Effect | None) -> None:
+    match effect:
+        case Effect.READS if value is not None:
+            case.reads(value)
+        case Effect.WRITES if value is not None:
+            case.writes(value)
+        case Effect.WRITES | Effect.RUNS:
+            case.hides(f"gives {case.name} the option {option!r}, which runs or writes something")
+        case Effect.SYSTEM:
+            case.critical("bash:system", f"changes the machine with {case.name} {option}")
+        case _:
+            pass
+
+
+def _take_operands(case: Case, spec: Spec, options: Options, *, changes: bool) -> None:
+    operands = options.operands
+    if spec.texts and not options.has(*spec.texts_given_by):
+        operands = operands[spec.texts :]
+    if spec.writes_from is not None:
+        shell_files.warn_of_output(case, operands)
+        case.reads_each(operands[: spec.writes_from])
+        case.writes_each(word for word in operands[spec.writes_from :] if word.text != "-")
+    elif spec.operands is Effect.WRITES:
+        is_stream = case.name in PACKERS
+        case.writes_each(word for word in operands if word.text != "-" or not is_stream)
+    elif spec.operands is Effect.DELETES:
+        case.runs("deletes files", "bash:rm")
+        case.deletes_each(operands)
+    elif spec.operands is Effect.SYSTEM and operands:
+        case.critical("bash:system", f"changes the machine with {case.name}")
+    elif changes and spec.operands is not Effect.CHANGES:
+        case.writes_each(operands)
+    elif spec.operands is not Effect.TEXT:
+        case.reads_each(operands)
+
+
+_FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
+    (judge_git, frozenset({"git"})),
+    (_judge_text, TEXT_ONLY),
+    (_judge_reader, frozenset(READERS) | frozenset(CHECKED)),
+    (judge_by_spec, frozenset(WRITERS) | frozenset(DELETERS)),
+    (shell_files.judge_rm, frozenset({"rm"})),
+    (shell_files.judge_shred, frozenset({"shred"})),
+    (shell_files.judge_copy, frozenset({"cp", "install"})),
+    (shell_files.judge_move, frozenset({"mv"})),
+    (shell_files.judge_link, frozenset({"ln", "link"})),
+    (shell_files.judge_mode, frozenset({"chmod", "chown", "chgrp"})),
+    (shell_files.judge_dd, frozenset({"dd"})),
+    (shell_files.judge_mktemp, frozenset({"mktemp"})),
+    (shell_files.judge_xxd, frozenset({"xxd"})),
+    (shell_files.judge_tar, frozenset({"tar", "gtar", "bsdtar"})),
+    (shell_files.judge_zip, frozenset({"zip"})),
+    (shell_files.judge_unzip, frozenset({"unzip"})),
+    (shell_text.judge_sed, frozenset({"sed", "gsed"})),
+    (shell_text.judge_awk, frozenset({"awk", "gawk", "mawk", "nawk"})),
+    (shell_text.judge_jq, frozenset({"jq", "gojq"})),
+    (shell_find.judge_find, frozenset({"find", "gfind"})),
+    (shell_find.judge_xargs, frozenset({"xargs"})),
+    (shell_wrap.judge_wrapper, shell_wrap.HARMLESS_WRAPPERS),
+    (shell_code.judge_evaluation, frozenset({"eval", "source", ".", "trap"})),
+    (shell_code.judge_shell, SHELLS),
+    (shell_wrap.judge_runner, shell_wrap.RUNNERS),
+    (shell_system.judge_critical, SYSTEM),
+    (shell_system.judge_leak, LEAKERS),
+    (shell_system.judge_state, SHELL_STATE),
+    (shell_system.judge_kill, frozenset({"kill"})),
+    (shell_system.judge_kill_by_name, frozenset({"pkill", "killall"})),
+    (shell_system.judge_ps, frozenset({"ps"})),
+    (shell_system.judge_date, frozenset({"date"})),
+    (shell_system.judge_set, frozenset({"set"})),
+    (shell_system.judge_shopt, frozenset({"shopt"})),
+    (shell_system.judge_read, frozenset({"read"})),
+    (shell_system.judge_test, frozenset({"test"})),
+    (shell_system.judge_printf, frozenset({"printf"})),
+    (shell_system.judge_service, frozenset({"systemctl", "service"})),
+    (shell_system.judge_addresses, frozenset({"ip", "ifconfig", "route"})),
+    (shell_system.judge_listing, frozenset({"mount", "crontab"})),
+    (shell_system.judge_sysctl, frozenset({"sysctl"})),
+    (shell_system.judge_getent, frozenset({"getent"})),
+    (shell_system.judge_docker, frozenset({"docker", "podman", "nerdctl"})),
+    (shell_system.judge_download, DOWNLOADERS),
+    (shell_system.judge_network, NETWORK),
+    (judge_package_manager, PROGRAMS),
+)
+"""Who judges which programs; the first that owns the name does."""
+_JUDGES: Mapping[str, Callable[[Case], None]] = {
+    name: judge for judge, owned in reversed(_FAMILIES) for name in owned
+}
