@@ -1,7 +1,7 @@
 """The one door for calls: every call of every agent takes these steps, in this order.
 
 1. validate: the tool is one this agent has, the input fits its schema
-2. permission: guards, deny rules, mode, allow rules
+2. permission: guards, deny rules, mode, allow rules; what is denied here goes no further
 3. hooks before: they may refuse, ask, or change the input (then 1 and 2 again)
 4. the person, where the decision is still to ask; without one: denied
 5. run, here or in the worker's process
@@ -11,6 +11,8 @@
 A step that fails says no. `open` is steps 1 to 4, `close` is 6 and 7; between them the call runs.
 """
 
+import asyncio
+import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from modules.agent.schema import input_schema, read_input
+from modules.providers.well_formed import well_formed, well_formed_json
 from modules.records.decisions import Behavior, Decision, Subject
 from modules.records.errors import ModelFault
 from modules.records.messages import ToolCall, ToolSpec
@@ -50,6 +53,17 @@ class Cleared:
     input: Record
     context: str
     """What hooks want the model to read with the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A call that fits its tool, with the decision on it so far."""
+
+    call: ToolCall
+    tool: PooledTool
+    input: Record
+    subject: Subject
+    decision: Decision
 
 
 class Hooks(Protocol):
@@ -113,7 +127,12 @@ class ToolPool:
         opened = await self.open(call)
         if isinstance(opened, ToolResult):
             return opened
-        return await self.close(opened, await self.run_here(opened))
+        try:
+            result = await self.run_here(opened)
+        except asyncio.CancelledError:
+            self._end(opened.call, _error("The call was interrupted."))
+            raise
+        return await self.close(opened, result)
 
     async def run_here(self, cleared: Cleared) -> ToolResult:
         """Runs a cleared call in this process."""
@@ -128,42 +147,50 @@ class ToolPool:
     async def open(self, call: ToolCall) -> Cleared | ToolResult:
         """Takes a call through steps 1 to 4; returns the refusal as a result."""
         try:
-            tool, record, decision = self._judge(call)
+            judged = self._judge(call)
         except ModelFault as error:
-            result = _error(str(error))
-            self._watcher.ended(call, result)
-            return result
+            return self._end(call, _error(str(error)))
+        if judged.decision.behavior is Behavior.DENY:
+            return self._decide(judged, context="")
         outcome = await self._hooks.before(call)
         self._warn(outcome)
         if outcome.updated_input is not None:
-            call = replace(call, input=outcome.updated_input)
+            call = replace(call, input=well_formed_json(outcome.updated_input))
             try:
-                tool, record, decision = self._judge(call)
+                judged = self._judge(call)
             except ModelFault as error:
-                return _error(f"A hook changed the input: {error}")
-        decision = with_hook(decision, outcome.behavior, outcome.why)
-        subject = tool.subject(record)
+                return self._end(call, _error(f"A hook changed the input: {error}"))
+        decision = with_hook(judged.decision, outcome.behavior, outcome.why)
         if decision.behavior is Behavior.ASK:
-            decision = await self._asker.ask(call, subject, decision)
-        self._watcher.decided(call, _hash(call.input), decision)
-        if decision.behavior is not Behavior.ALLOW:
-            return _error(f"Permission denied: {decision.why}")
-        self._watcher.started(call, subject)
-        return Cleared(call=call, tool=tool, input=record, context=outcome.context)
+            decision = await self._asker.ask(call, judged.subject, decision)
+        return self._decide(dataclasses.replace(judged, decision=decision), outcome.context)
 
     async def close(self, cleared: Cleared, result: ToolResult) -> ToolResult:
         """Takes a result through steps 6 and 7."""
         outcome = await self._hooks.after(cleared.call, result)
         self._warn(outcome)
-        parts = [cleared.context, self._trim(cleared.call.call_id, result.text), outcome.context]
-        if outcome.behavior == "deny":
-            parts.append(f"A hook objects: {outcome.why}")
+        objection = f"A hook objects: {outcome.why}" if outcome.behavior == "deny" else ""
+        parts = (cleared.context, result.text, outcome.context, objection)
         text = "\n".join(part for part in parts if part.strip()) or "(no output)"
-        closed = replace(result, text=text)
-        self._watcher.ended(cleared.call, closed)
-        return closed
+        trimmed = self._trim(cleared.call.call_id, text)
+        return self._end(cleared.call, replace(result, text=trimmed))
 
-    def _judge(self, call: ToolCall) -> tuple[PooledTool, Record, Decision]:
+    def _decide(self, judged: _Judged, context: str) -> Cleared | ToolResult:
+        """Notes the decision on a call and returns what follows from it."""
+        call, decision = judged.call, judged.decision
+        self._watcher.decided(call, _hash(call.input), decision)
+        if decision.behavior is not Behavior.ALLOW:
+            return _error(f"Permission denied: {decision.why}")
+        self._watcher.started(call, judged.subject)
+        return Cleared(call=call, tool=judged.tool, input=judged.input, context=context)
+
+    def _end(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """Notes the result of a call and returns it, fit to be shown and sent."""
+        fit = replace(result, text=well_formed(result.text))
+        self._watcher.ended(call, fit)
+        return fit
+
+    def _judge(self, call: ToolCall) -> _Judged:
         tools = self._tools()
         if call.name not in tools:
             raise ModelFault(
@@ -173,10 +200,9 @@ class ToolPool:
             raise ModelFault(call.fault)
         tool = tools[call.name]
         record = tool.read(call.input)
-        decision = self._permissions.decide(
-            self._standing(), call.name, call.input, tool.subject(record)
-        )
-        return tool, record, decision
+        subject = tool.subject(record)
+        decision = self._permissions.decide(self._standing(), call.name, call.input, subject)
+        return _Judged(call=call, tool=tool, input=record, subject=subject, decision=decision)
 
     def _warn(self, outcome: HookOutcome) -> None:
         for warning in outcome.warnings:
