@@ -196,12 +196,12 @@ def stale_reason(task: Task, claim: Claim) -> str:
 
 def next_task(board: Board, *, worker: str, role: str, now: datetime) -> Task | None:
     """Returns the task a worker should take now, None when there is none for it."""
-    ready = [
-        task
-        for task in (board.tasks[task_id] for task_id in board.waiting)
-        if _fits(task, worker, role) and not wait_reason(task, board.tasks, board.under_way, now)
-    ]
-    return min(ready, key=lambda task: (-urgency(task, now), task.task_id), default=None)
+    waiting = (board.tasks[task_id] for task_id in board.waiting)
+    fitting = [task for task in waiting if _fits(task, worker, role)]
+    fitting.sort(key=lambda task: (-urgency(task, now), task.task_id))
+    # What a task waits for is dearer to tell than its urgency, so the first that may go is enough.
+    free = (t for t in fitting if not wait_reason(t, board.tasks, board.under_way, now))
+    return next(free, None)
 
 
 def new_claim(task: Task, worker: str) -> Claim:
