@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.test_floors import PROJECT, modules_of_ours
+from tests.architecture.test_floors import PROJECT, modules_of_ours, package_of
 
 HEAVY = (
     "anthropic",
@@ -49,32 +49,33 @@ WATCH = """
         done.append(f"begins a thread {args!r}"[:200])
         return begin(*args)
 
-    def look(name):
+    def look(names):
         sys.dont_write_bytecode = True
         sys.addaudithook(watch)
-        importlib.import_module(name)
-        print(json.dumps({"module": name, "done": done, "loaded": sorted(sys.modules)}))
+        for name in names:
+            done.clear()
+            importlib.import_module(name)
+            print(json.dumps({"module": name, "done": done, "loaded": sorted(sys.modules)}))
 
     begin, _thread.start_new_thread = _thread.start_new_thread, begin_thread
-    names = sys.argv[1:]
-    for name in names:
+    for group in json.load(sys.stdin):
         # Each in a process of its own, forked from one that has imported nothing of ours.
         sys.stdout.flush()
         if os.fork() == 0:
-            look(name)
+            look(group)
             sys.stdout.flush()
             os._exit(0)
         if os.wait()[1]:
-            sys.exit(f"{name} can't be imported")
+            sys.exit(f"one of {group} can't be imported")
 """
 
 
-def looked_at(*names: str, folder: Path = PROJECT) -> dict[str, tuple[list[str], set[str]]]:
-    """Imports each module afresh; returns what it did and what was loaded then, by its name."""
+def looked_at(*groups: list[str], folder: Path = PROJECT) -> dict[str, tuple[list[str], set[str]]]:
+    """Imports modules, each group afresh; returns what each did and what was loaded then."""
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WATCH), *names],
+        [sys.executable, "-c", textwrap.dedent(WATCH)],
         cwd=folder,
-        stdin=subprocess.DEVNULL,
+        input=json.dumps(groups),
         capture_output=True,
         text=True,
         timeout=100,
@@ -88,11 +89,13 @@ def looked_at(*names: str, folder: Path = PROJECT) -> dict[str, tuple[list[str],
 
 @pytest.mark.slow
 def test_importing_any_module_of_ours_does_nothing() -> None:
-    names = list(modules_of_ours())
+    packages: dict[str, list[str]] = {}
+    for name in modules_of_ours():
+        packages.setdefault(package_of(name), []).append(name)
 
-    found = looked_at(*names)
+    found = looked_at(*packages.values())
 
-    assert list(found) == names
+    assert set(found) == set(modules_of_ours())
     assert {name: done for name, (done, _) in found.items() if done} == {}
 
 
@@ -113,21 +116,21 @@ def test_importing_any_module_of_ours_does_nothing() -> None:
 def test_deed_at_import_is_seen(tmp_path: Path, source: str, deed: str) -> None:
     (tmp_path / "doer.py").write_text(source)
 
-    done, _ = looked_at("doer", folder=tmp_path)["doer"]
+    done, _ = looked_at(["doer"], folder=tmp_path)["doer"]
 
     assert [deed in one for one in done] == ([True] if deed else [])
 
 
 @pytest.mark.parametrize("name", ["main", "modules.app.worker"])
 def test_start_of_a_process_loads_nothing_heavy(name: str) -> None:
-    _, loaded = looked_at(name)[name]
+    _, loaded = looked_at([name])[name]
 
     assert name in loaded
     assert [heavy for heavy in HEAVY if heavy in loaded] == []
 
 
 def test_start_of_the_program_loads_nothing_of_ours_yet() -> None:
-    _, loaded = looked_at("main")["main"]
+    _, loaded = looked_at(["main"])["main"]
 
     assert {module for module in loaded if module.split(".")[0] in {"modules", "tools"}} == set()
     assert "asyncio" not in loaded
