@@ -1,0 +1,1 @@
+"""The lives of the processes, and the one place that joins objects."""

@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from modules.providers.provider import Provider
-from modules.records.errors import PersonFault, TransientFault
-from modules.records.exits import Exit
+from modules.records.errors import QuotaFault, TransientFault
 from modules.records.messages import ModelReply, ModelRequest
 
 _TRIES = 8
@@ -80,10 +79,10 @@ class Retrying:
             return
         # A server may name a time no calendar holds.
         until = self._clock() + timedelta(seconds=min(wait, 10 * 365 * 86_400))
-        raise PersonFault(
+        raise QuotaFault(
             f"{fault} The server asks to wait until {until.isoformat(timespec='seconds')}.",
             hint="Start again after that, or use another model (--model).",
-            exit_code=Exit.FAILED,
+            until=until,
         ) from fault
 
     def _announce(

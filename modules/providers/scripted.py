@@ -135,6 +135,7 @@ def _silence(request: ModelRequest, *, awaits: str = "") -> ModelReply:
         stop=StopReason.END_TURN,
         usage=estimated_usage(request, message),
         awaits=awaits,
+        means_silence=True,
     )
 
 

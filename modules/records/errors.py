@@ -3,6 +3,8 @@
 Whatever is none of these classes is a bug: it ends the process with a traceback and exit code 70.
 """
 
+from datetime import datetime
+
 from modules.records.exits import Exit
 
 
@@ -26,6 +28,14 @@ class PersonFault(CrewyardError):
     def line(self) -> str:
         """The one line a person reads."""
         return f"{self} {self.hint}".strip()
+
+
+class QuotaFault(PersonFault):
+    """A quota is used up until a time that is too far to wait for in place."""
+
+    def __init__(self, message: str, *, hint: str, until: datetime) -> None:
+        super().__init__(message, hint=hint, exit_code=Exit.LIMIT)
+        self.until = until
 
 
 class TransientFault(CrewyardError):

@@ -20,5 +20,7 @@ class Exit(IntEnum):
     """A bug in this program (EX_SOFTWARE of sysexits.h)."""
     INTERRUPTED = 130
     """Ctrl-C."""
+    READER_LEFT = 141
+    """Whoever read the output left before the end (SIGPIPE)."""
     TERMINATED = 143
     """SIGTERM."""

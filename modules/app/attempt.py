@@ -1,0 +1,288 @@
+"""One attempt of one task: lane, session, worker process, hand-in, and the clean end of each.
+
+Whatever ends an attempt, in this order: the process and its children are gone, the lane's work is
+safe, the lane is closed, the claim is given back.
+"""
+
+import asyncio
+import shutil
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from modules.agent.brain import Head
+from modules.agent.tool_pool import ToolPool
+from modules.app.crew import Crew
+from modules.app.desk import WorkerDesk
+from modules.app.finishing import finish
+from modules.app.gates import Toolset, make_pool, role_rules
+from modules.app.hand_in import HandIn
+from modules.app.house import House
+from modules.app.worker_process import WorkerLost, run_worker, worker_environment
+from modules.context.prompts import task_opening, worker_prompt
+from modules.context.session import Session
+from modules.git.lane_names import lane_name
+from modules.git.lane_state import Lane
+from modules.git.lanes import CloseAction, close_lane, list_lanes, make_lane
+from modules.git.occupants import occupants
+from modules.records.crew import WorkerState
+from modules.records.errors import CrewyardError, PersonFault, QuotaFault
+from modules.records.exits import Exit
+from modules.records.messages import said
+from modules.records.protocol import Assigned
+from modules.records.settings import Role
+from modules.records.tasks import Claim, Task
+from modules.safety.ground import Ground
+from modules.safety.permissions import Standing
+from modules.team.board_rules import current_claim
+from modules.team.supervisor import Member
+from tools.catalog import LANE_TOOLS, WORKER_TOOLS
+from tools.crew_context import CrewContext
+
+BEATS_PER_LEASE = 6
+_WAIT_SECONDS, _MOST_WAITS = 0.1, 100
+GO_ON = (
+    "The lead was started anew. Your worktree is as you left it; a call that was running was "
+    "interrupted. Go on where you were."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnd:
+    """Why an attempt ended, as the board keeps it where the task is not completed."""
+
+    reason: str
+    is_failure: bool
+    parked_until: datetime | None = None
+    """Set where the task is to rest without an attempt being used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPlace:
+    """Where an attempt is worked on."""
+
+    lane: Lane
+    temporary: Path
+    session: Session
+
+
+class Attempts:
+    """Works on claimed tasks for one lead."""
+
+    def __init__(self, house: House, crew: Crew) -> None:
+        self._house = house
+        self._crew = crew
+
+    async def work(self, member: Member, task: Task) -> None:
+        """Works on `task` until its claim is over; only a bug is raised."""
+        claim = current_claim(task)
+        end = AttemptEnd(reason="The crew was stopped.", is_failure=False)
+        place: AttemptPlace | None = None
+        try:
+            place = await self._make_place(claim, task)
+            end = await self._run(member, claim, task, place)
+        except QuotaFault as error:
+            end = AttemptEnd(reason=str(error), is_failure=False, parked_until=error.until)
+        except PersonFault as error:
+            end = AttemptEnd(reason=error.line, is_failure=not self._ends_run(error))
+        except CrewyardError as error:
+            end = AttemptEnd(reason=str(error), is_failure=True)
+        finally:
+            member.set_state(WorkerState.STOPPING)
+            await finish(self._close(claim, task, place, end))
+
+    async def _make_place(self, claim: Claim, task: Task) -> AttemptPlace:
+        """Makes the attempt's lane, or finds the one a dead lead left, with its conversation."""
+        house = self._house
+        lane = await self._left_lane(task) if task.lane else None
+        if lane is None:
+            lane = await self._new_lane(claim, task)
+        temporary = house.paths.temporary / lane.name
+        temporary.mkdir(parents=True, exist_ok=True)
+        session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
+        session.open(
+            agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt
+        )
+        return AttemptPlace(lane=lane, temporary=temporary, session=session)
+
+    async def _left_lane(self, task: Task) -> Lane | None:
+        """Returns the lane of an attempt under way, once the dead lead's worker has left it."""
+        lanes = await asyncio.to_thread(list_lanes, self._house.repository)
+        lane = next((lane for lane in lanes if lane.name == task.lane), None)
+        waits = 0
+        while lane is not None and occupants(lane.path):
+            if waits == _MOST_WAITS:
+                raise WorkerLost(f"Others are at work in the lane {lane.name}.")
+            waits += 1
+            await asyncio.sleep(_WAIT_SECONDS)
+        return lane
+
+    async def _new_lane(self, claim: Claim, task: Task) -> Lane:
+        house = self._house
+        name = lane_name(task=task.task_id, attempt=claim.attempt, subject=task.draft.subject)
+        base = house.queue.landed
+        try:
+            lane = await asyncio.to_thread(make_lane, house.repository, name=name, base=base)
+        except CrewyardError as error:
+            raise WorkerLost(f"No lane could be made: {error}") from error
+        house.board.bind_lane(claim, lane=lane.name, branch=lane.branch, base=base)
+        return lane
+
+    async def _run(
+        self, member: Member, claim: Claim, task: Task, place: AttemptPlace
+    ) -> AttemptEnd:
+        house = self._house
+        role_name = member.role or task.draft.role
+        role = house.settings.roles.get(role_name, Role())
+        hand_in = HandIn(
+            repository=house.repository,
+            task=task,
+            claim=claim,
+            lane=place.lane,
+            member=member,
+            board=house.board,
+            merging=house.merging,
+            landed_ref=house.queue.landed_ref,
+            approve_protected=self._crew.approve_protected,
+        )
+        pool = self._pool(member, role_name, role, place, hand_in)
+        brain = house.models.brain(
+            member.model or task.draft.model or role.model or house.settings.worker_model,
+            session=place.session,
+            pool=pool,
+            head=lambda model: self._head(model, member, role_name, role, task, place),
+            task=task.task_id,
+        )
+        desk = WorkerDesk(
+            member=member,
+            claim=claim,
+            board=house.board,
+            mailbox=house.mailbox,
+            brain=brain,
+            pool=pool,
+            assigned=self._assigned(member, task, place, role),
+            lease=timedelta(seconds=house.settings.lease_seconds),
+            hand_in=hand_in,
+        )
+
+        def started(pid: int) -> None:
+            member.pid = pid
+
+        await run_worker(
+            house, lane=place.lane, temporary=place.temporary, desk=desk, on_start=started
+        )
+        if desk.failure:
+            hand_in.keep_result(desk.failure, outcome="not handed in")
+            return AttemptEnd(reason=desk.failure, is_failure=True)
+        return AttemptEnd(
+            reason="The worker ended without handing work in.", is_failure=not hand_in.is_over
+        )
+
+    def _pool(
+        self, member: Member, role_name: str, role: Role, place: AttemptPlace, hand_in: HandIn
+    ) -> ToolPool:
+        house = self._house
+        return make_pool(
+            house,
+            session=place.session,
+            toolset=Toolset(
+                lane_tools=LANE_TOOLS,
+                lane=None,
+                crew_tools=WORKER_TOOLS,
+                crew=CrewContext(agent=member.name, crew=self._crew, submitter=hand_in),
+                allowed=role.tools,
+            ),
+            standing=Standing(
+                agent=member.name,
+                role=role_name,
+                is_worker=True,
+                is_jailed=house.sandbox.is_jail,
+                mode=house.settings.mode,
+                rules=role_rules(role_name, role),
+                ground=Ground(
+                    root=place.lane.path,
+                    main_checkout=house.paths.root,
+                    home=house.environment.home,
+                    user_folder=house.environment.user_folder,
+                    tmp=place.temporary,
+                    is_worker=True,
+                ),
+            ),
+        )
+
+    def _head(
+        self,
+        model: str,
+        member: Member,
+        role_name: str,
+        role: Role,
+        task: Task,
+        place: AttemptPlace,
+    ) -> Head:
+        house = self._house
+        checks = [check for check in (house.settings.check, task.draft.check) if check]
+        return Head(
+            agent=member.name,
+            task=task.draft.subject,
+            model=model,
+            system=worker_prompt(
+                name=member.name,
+                role=role_name,
+                role_prompt=role.prompt,
+                lane=str(place.lane.path),
+                branch=place.lane.branch,
+                base=place.lane.base,
+                check=" and then ".join(checks),
+                landed_ref=house.queue.landed_ref,
+            ),
+        )
+
+    def _assigned(self, member: Member, task: Task, place: AttemptPlace, role: Role) -> Assigned:
+        house = self._house
+        names = tuple(tool.name for tool in LANE_TOOLS if not role.tools or tool.name in role.tools)
+        return Assigned(
+            worker=member.name,
+            lane=str(place.lane.path),
+            temporary=str(place.temporary),
+            environment=worker_environment(house, place.temporary),
+            tools=names,
+            opening=said(
+                GO_ON if place.session.messages else task_opening(task, previous=task.reason)
+            ),
+            beat_seconds=house.settings.lease_seconds / BEATS_PER_LEASE,
+        )
+
+    def _ends_run(self, error: PersonFault) -> bool:
+        """Ends the whole run where the next attempt would fail alike; returns whether it did."""
+        if error.exit_code not in (Exit.USAGE, Exit.LIMIT):
+            return False
+        if not self._house.failed.done():
+            self._house.failed.set_exception(error)
+        return True
+
+    async def _close(
+        self, claim: Claim, task: Task, place: AttemptPlace | None, end: AttemptEnd
+    ) -> None:
+        house, reason = self._house, end.reason
+        if place is not None:
+            place.session.close()
+            closed = await asyncio.to_thread(
+                close_lane,
+                house.repository,
+                place.lane,
+                action=CloseAction.SALVAGE,
+                is_landed=house.queue.has_landed,
+                now=house.clock(),
+            )
+            shutil.rmtree(place.temporary, ignore_errors=True)
+            if closed.kept:
+                house.events.notice(f"The lane {place.lane.name} is kept: {closed.reason}.")
+            if closed.salvage_ref:
+                reason = f"{reason} Its work is kept in {closed.salvage_ref}."
+        # Work that is in the queue already needs no worker; its verdict decides.
+        if not house.board.is_current(claim) or house.merging.holds(claim):
+            return
+        if end.parked_until is not None:
+            house.board.park(task.task_id, reason=reason, by="lead", until=end.parked_until)
+        else:
+            house.board.release(claim, reason=reason, is_failure=end.is_failure, by="lead")

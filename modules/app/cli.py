@@ -1,0 +1,140 @@
+"""The command line: what can be typed, and how every error becomes one line and an exit code."""
+
+import json
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer import Typer
+
+from modules.app import cli_board, cli_crew, cli_gate, cli_mcp, cli_queue, cli_trust
+from modules.app.cli_options import (
+    HERE,
+    BudgetTokens,
+    BudgetUsd,
+    Check,
+    Json,
+    Mode,
+    Model,
+    Repo,
+    RunOptions,
+    Target,
+    WorkerModel,
+    Workers,
+    folder_of,
+)
+from modules.records.errors import CrewyardError, PersonFault
+from modules.records.exits import Exit
+
+app = Typer(
+    name="crewyard",
+    help="A lead agent that runs a crew of coding agents on one git repository.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs a command line and returns the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="crewyard: %(message)s", stream=sys.stderr)
+    _be_plain_about_text()
+    try:
+        code = app(list(argv), standalone_mode=False)
+    except PersonFault as error:
+        return _tell(error.line, error.exit_code, argv)
+    except CrewyardError as error:
+        return _tell(str(error), Exit.FAILED, argv)
+    except typer.Exit as error:
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except typer.TyperException as error:
+        return _tell(f"{error.format_message()} See `crewyard --help`.", Exit.USAGE, argv)
+    except Exception:  # the outermost border: whatever gets here is a bug, and says so
+        traceback.print_exc()
+        return Exit.BUG
+    return code if isinstance(code, int) else Exit.DONE
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    goal: Annotated[
+        str | None,
+        typer.Option("-p", "--print", help="Work on a goal without a person.", metavar="GOAL"),
+    ] = None,
+    output_format: Annotated[
+        str,
+        typer.Option("--output-format", help="text, json or stream-json.", metavar="FORMAT"),
+    ] = "text",
+    repo: Repo = HERE,
+    model: Model = None,
+    worker_model: WorkerModel = None,
+    workers: Workers = None,
+    mode: Mode = None,
+    check: Check = None,
+    target: Target = None,
+    budget_usd: BudgetUsd = None,
+    budget_tokens: BudgetTokens = None,
+    as_json: Json = False,
+) -> int | None:
+    """Talks with the lead in the repository you stand in; -p gives it a goal instead."""
+    if context.invoked_subcommand is not None:
+        return None
+    options = RunOptions(
+        model=model,
+        worker_model=worker_model,
+        workers=workers,
+        mode=mode,
+        check=check,
+        target=target,
+        budget_usd=budget_usd,
+        budget_tokens=budget_tokens,
+    )
+    folder = folder_of(repo)
+    if goal is None:
+        from modules.app.console import talk
+
+        return talk(folder, options)
+    from modules.app.cli_run import run_goal_command
+
+    return run_goal_command(
+        folder,
+        options,
+        goal=goal,
+        output_format="json" if as_json else output_format,
+    )
+
+
+cli_board.register(app)
+cli_crew.register(app)
+cli_gate.register(app)
+cli_mcp.register(app)
+cli_queue.register(app)
+cli_trust.register(app)
+
+
+def _be_plain_about_text() -> None:
+    """Makes output survive any locale and any reader that leaves."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(128 + signal.SIGHUP))
+
+
+def _tell(line: str, exit_code: int, argv: Sequence[str]) -> int:
+    print(f"crewyard: {line}", file=sys.stderr)
+    if "--json" in argv or "json" in argv:
+        print(json.dumps({"error": line, "exit_code": int(exit_code)}))
+    return exit_code

@@ -1,0 +1,24 @@
+"""Output of commands: plain lines for people, one JSON document for programs."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+
+
+def print_json(value: object) -> None:
+    """Prints one JSON document on stdout."""
+    print(json.dumps(value, ensure_ascii=False))
+    sys.stdout.flush()
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines on stdout."""
+    for line in lines:
+        print(line)
+    sys.stdout.flush()
+
+
+def leave_reader() -> None:
+    """Lets go of a stdout that nobody reads any more, so that nothing fails on it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,247 @@
+"""A person and the lead in conversation, while the crew works.
+
+1. What is sent while the lead is at a turn waits for its next one; several pieces go together.
+2. What happens wakes the lead between turns. After a turn that was interrupted or failed it is not
+   woken: it waits for the person's word.
+3. What was pasted is words for the lead, never a command and never an answer of yes or no.
+4. Questions to the person are shown one after another, the oldest first (person_answers.py).
+5. Ctrl-C: twice within a second leaves; else it says no to a worker's question that is shown; else
+   it cancels the lead's turn; else it takes back what was typed; else it says how to leave.
+6. A turn that fails is told in one line, and the conversation goes on. A bug ends it.
+"""
+
+import asyncio
+from datetime import timedelta
+
+from modules.app.house import House
+from modules.app.lead_agent import LeadAgent
+from modules.app.person_answers import answer_in, question_lines, reminder, why_no_answer
+from modules.app.questions import OpenQuestion
+from modules.app.run import Run
+from modules.app.screen import LEAD, Screen
+from modules.app.slash import slash_answer, slash_commands
+from modules.app.terminal import End, Given, Interrupt, Line, Terminal, View
+from modules.app.wiring import lead_system_prompt
+from modules.records.crew import WorkerState
+from modules.records.decisions import Answer
+from modules.records.errors import CrewyardError, PersonFault
+from modules.records.events import AnyEvent, CallEnded, CallStarted
+from modules.records.exits import Exit
+from modules.records.merges import FINAL_STATUSES
+from modules.records.tasks import TaskStatus
+
+LEAVING_WORDS = frozenset({"exit", "quit", "/exit", "/quit"})
+TWICE_SECONDS = 1.0
+_AT_WORK = (WorkerState.STARTING, WorkerState.WORKING, WorkerState.WAITING)
+
+
+class Conversation:
+    """The person's side of one run: what they give, and the lead's turns that come of it."""
+
+    def __init__(self, run: Run, lead: LeadAgent, terminal: Terminal, screen: Screen) -> None:
+        self._run = run
+        self._house: House = run.house
+        self._lead = lead
+        self._terminal = terminal
+        self._screen = screen
+        self._commands = slash_commands(run, lambda: lead_system_prompt(run.house))
+        self._said: list[str] = []
+        self._has_said = asyncio.Event()
+        self._turn: asyncio.Task[object] | None = None
+        self._is_on_hold = False
+        self._call = ""
+        """The tool the lead runs now."""
+        self._asked = ""
+        """Id of the question that was shown last."""
+        self._interrupted_at = -TWICE_SECONDS
+
+    def take_event(self, event: AnyEvent) -> None:
+        """Takes in an event of the run, after the screen."""
+        if isinstance(event, CallStarted) and event.agent == LEAD:
+            self._call = event.tool
+        if isinstance(event, CallEnded) and event.agent == LEAD:
+            self._call = ""
+        self._show_question()
+        self._terminal.redraw()
+
+    async def hold(self) -> Exit:
+        """Talks until the person leaves; returns the exit code."""
+        self._terminal.view = self._view
+        self._terminal.redraw()
+        turns = asyncio.create_task(self._take_turns())
+        given = asyncio.create_task(self._terminal.next())
+        try:
+            while True:
+                await asyncio.wait({turns, given}, return_when=asyncio.FIRST_COMPLETED)
+                if turns.done():
+                    turns.result()
+                exit_code = self._take(given.result())
+                if exit_code is not None:
+                    return exit_code
+                given = asyncio.create_task(self._terminal.next())
+        finally:
+            given.cancel()
+            turns.cancel()
+            await asyncio.wait({turns})
+            self._screen.end_row()
+
+    def _take(self, given: Given) -> Exit | None:
+        """Takes in what the person gave; returns the exit code when they leave."""
+        match given:
+            case End():
+                return Exit.DONE
+            case Interrupt():
+                is_second = given.at - self._interrupted_at < TWICE_SECONDS
+                self._interrupted_at = given.at
+                if is_second:
+                    return Exit.INTERRUPTED
+                self._interrupt(given)
+            case Line():
+                if not given.is_pasted and given.text.strip().lower() in LEAVING_WORDS:
+                    return Exit.DONE
+                self._take_line(given)
+        self._terminal.redraw()
+        return None
+
+    def _take_line(self, line: Line) -> None:
+        words = line.text.strip()
+        if not words:
+            return
+        self._screen.echo(words)
+        if words.startswith("/") and not line.is_pasted and "\n" not in words:
+            self._run_command(words)
+            return
+        question = self._question
+        if question is not None:
+            answer = answer_in(line, question)
+            if answer:
+                self._answer(question, answer)
+                return
+            refusal = why_no_answer(line, question)
+            if refusal:
+                self._screen.line(refusal, "yellow")
+                return
+        self._said.append(words)
+        self._has_said.set()
+        if self._turn is not None:
+            self._screen.line("(it waits for the lead's next turn)", "dim")
+
+    def _run_command(self, words: str) -> None:
+        for shown in slash_answer(self._commands, words):
+            if isinstance(shown, str):
+                self._screen.line(shown)
+            else:
+                self._screen.table(shown)
+
+    def _interrupt(self, given: Interrupt) -> None:
+        question = self._question
+        if question is not None and question.agent != LEAD:
+            self._screen.line(f"(no to {question.agent})", "yellow")
+            self._answer(question, "" if question.is_in_words else Answer.NO)
+        elif self._turn is not None:
+            self._turn.cancel()
+        elif given.has_text:
+            self._terminal.clear()
+        else:
+            self._screen.line("Ctrl-C twice within a second, exit or Ctrl-D ends the crew.", "dim")
+
+    @property
+    def _question(self) -> OpenQuestion | None:
+        """The question that is shown: the oldest that has no answer."""
+        pending = self._house.questions.pending()
+        return next((question for question in pending if not question.answer.done()), None)
+
+    def _answer(self, question: OpenQuestion, words: str) -> None:
+        self._house.questions.answer(question.question_id, words)
+        self._show_question()
+
+    def _show_question(self) -> None:
+        question = self._question
+        if question is None or question.question_id == self._asked:
+            return
+        self._asked = question.question_id
+        limit = timedelta(seconds=self._house.settings.ask_timeout_seconds)
+        first, *rest = question_lines(question, until=question.asked_at + limit)
+        self._screen.line(first, "bold yellow")
+        self._screen.lines(rest, "yellow")
+
+    async def _take_turns(self) -> None:
+        while True:
+            await self._something_to_say()
+            said, self._said = self._said, []
+            self._has_said.clear()
+            self._is_on_hold = False
+            self._turn = asyncio.create_task(self._lead.turn("\n\n".join(said)))
+            self._terminal.redraw()
+            try:
+                await asyncio.wait({self._turn})
+            except asyncio.CancelledError:
+                self._turn.cancel()
+                await asyncio.wait({self._turn})
+                raise
+            turn, self._turn, self._call = self._turn, None, ""
+            self._tell_end(turn)
+
+    async def _something_to_say(self) -> None:
+        """Returns once the person has said something or the lead has news it may be woken with."""
+        while not self._said:
+            if self._lead.has_news and not self._is_on_hold:
+                return
+            waits = {
+                asyncio.create_task(self._has_said.wait()),
+                asyncio.create_task(self._house.events.stirred()),
+            }
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+
+    def _tell_end(self, turn: "asyncio.Task[object]") -> None:
+        self._screen.end_row()
+        if turn.cancelled():
+            self._is_on_hold = True
+            self._screen.line("(interrupted; the crew goes on, the lead waits for you)", "yellow")
+            return
+        error = turn.exception()
+        if isinstance(error, CrewyardError):
+            self._is_on_hold = True
+            told = error.line if isinstance(error, PersonFault) else str(error)
+            self._screen.line(told, "red")
+        elif error is not None:
+            raise error
+        self._terminal.redraw()
+
+    def _view(self) -> View:
+        question = self._question
+        waiting = sum(not q.answer.done() for q in self._house.questions.pending()) - 1
+        return View(
+            making=self._screen.making,
+            asks="" if question is None else reminder(question, waiting=waiting),
+            status=self._status(),
+            topic="" if question is None else question.question_id,
+            is_busy=self._turn is not None,
+        )
+
+    def _status(self) -> str:
+        house = self._house
+        parts = []
+        if self._turn is not None:
+            parts.append(f"the lead runs {self._call}" if self._call else "the lead thinks")
+        workers = sum(worker.state in _AT_WORK for worker in self._run.crew.workers())
+        if workers:
+            parts.append(f"{workers} at work")
+        tasks = [task for task in house.board.tasks() if task.status is not TaskStatus.CANCELLED]
+        if tasks:
+            done = sum(task.status is TaskStatus.COMPLETED for task in tasks)
+            parts.append(f"{done} of {len(tasks)} tasks done")
+        queued = sum(entry.status not in FINAL_STATUSES for entry in self._run.crew.entries())
+        if queued:
+            parts.append(f"{queued} in the merge queue")
+        if queued and house.queue.pause_reason:
+            parts.append("which pauses (/queue)")
+        if house.queue.hold_reason:
+            parts.append(f"{house.queue.target} is held (/queue)")
+        if house.budget.cost_usd:
+            parts.append(f"${house.budget.cost_usd:.2f}")
+        return " · ".join(parts)

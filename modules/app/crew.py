@@ -1,0 +1,226 @@
+"""The crew's services behind the lead's and the workers' tools; see tools.crew_context.CrewDesk."""
+
+import asyncio
+
+from modules.app.house import House
+from modules.git.lane_state import Lane, LaneState, inspect_lane
+from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
+from modules.records.crew import WorkerView
+from modules.records.decisions import Answer
+from modules.records.errors import ModelFault
+from modules.records.merges import Entry, Submission
+from modules.records.tasks import Task, TaskDraft
+from modules.team.submission import protected_paths
+from modules.team.supervisor import Supervisor
+from modules.team.task_board import BoardRefusal
+from tools.merge import entry_line
+
+LEAD = "lead"
+_DIFF_CHARACTERS = 20_000
+
+
+class Crew:
+    """What agents may ask of the crew."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._supervisor: Supervisor | None = None
+        self._asked: dict[str, asyncio.Future[str]] = {}
+        """Workers that wait for an answer of the lead."""
+        self.has_lead = False
+        """True where a lead's model is there to answer."""
+
+    def join(self, supervisor: Supervisor) -> None:
+        """Gives the crew its supervisor, which itself needs the crew to work."""
+        self._supervisor = supervisor
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The crew's supervisor."""
+        if self._supervisor is None:
+            raise RuntimeError("The crew has no supervisor yet.")
+        return self._supervisor
+
+    def post_task(self, draft: TaskDraft, *, agent: str) -> Task:
+        """Posts a task; raises ModelFault when it can't stand."""
+        try:
+            return self._house.board.add(draft, by=agent)
+        except BoardRefusal as error:
+            raise ModelFault(str(error)) from error
+
+    def tasks(self) -> list[Task]:
+        """Returns all tasks."""
+        return self._house.board.tasks()
+
+    def workers(self) -> list[WorkerView]:
+        """Returns the crew."""
+        return self.supervisor.members()
+
+    def spawn(self, *, name: str, role: str, model: str) -> None:
+        """Adds a named worker."""
+        if name == LEAD:
+            raise ModelFault("The name 'lead' is the lead's.")
+        self.supervisor.add_teammate(name, role, model)
+
+    async def shut_down(self, name: str) -> None:
+        """Ends a worker."""
+        await self.supervisor.remove_teammate(name)
+
+    def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
+        """Sends to one agent, or to all workers when `to` is None."""
+        names = [worker.name for worker in self.workers()]
+        if to is not None and to not in {*names, LEAD}:
+            raise ModelFault(f"There is no agent {to!r}. There are: {', '.join([LEAD, *names])}.")
+        if agent == LEAD and to in self._asked and not self._asked[to].done():
+            self._asked[to].set_result(body)
+            return 1
+        recipients = [to] if to is not None else [name for name in names if name != agent]
+        sent = self._house.mailbox.send(sender=agent, to=recipients, body=body)
+        if LEAD in recipients:
+            self._house.events.notice(f"{agent} wrote to the lead: {body[:200]}")
+        return sent
+
+    async def lane_lines(self) -> list[str]:
+        """Returns every lane on one line."""
+        lanes = await asyncio.to_thread(list_lanes, self._house.repository)
+        return [f"{lane.name} · {lane.branch} · from {lane.base[:12]}" for lane in lanes]
+
+    async def lane_info(self, name: str) -> str:
+        """Returns what is in one lane."""
+        lane = await self._lane(name)
+        state = await asyncio.to_thread(inspect_lane, self._house.repository, lane)
+        return lane_text(lane, state)
+
+    async def close_lane(self, name: str, *, action: str) -> str:
+        """Keeps or removes one lane."""
+        busy = {task.lane for task in self.tasks() if task.status in ("in_progress", "in_review")}
+        if action == "keep" or name in busy:
+            why = "a worker is in it" if name in busy else "as asked"
+            return f"{name} is kept: {why}."
+        lane = await self._lane(name)
+        closed = await asyncio.to_thread(
+            close_lane,
+            self._house.repository,
+            lane,
+            action=CloseAction.SALVAGE,
+            is_landed=self._house.queue.has_landed,
+            now=self._house.clock(),
+        )
+        return _closed_text(name, closed)
+
+    def entries(self) -> list[Entry]:
+        """Returns the merge queue."""
+        return self._house.queue.entries()
+
+    async def review(self, task_id: int) -> str:
+        """Returns what a task brought to the queue: report, diff, conflicts, check."""
+        entry = self._entry(task_id)
+        work = entry.submission
+        parts = [entry_line(entry), f"Report: {work.summary or '(none)'}"]
+        parts += [f"Conflict: {c.path} ({c.kind})" for c in entry.conflicts]
+        if entry.receipt is not None:
+            receipt = entry.receipt
+            parts.append(f"Check: {receipt.outcome} ({receipt.command}), log {receipt.log}")
+        diff = await asyncio.to_thread(self._house.queue.diff, entry)
+        cut = (
+            f"\n… {len(diff) - _DIFF_CHARACTERS} characters more"
+            if len(diff) > _DIFF_CHARACTERS
+            else ""
+        )
+        return "\n".join([*parts, diff[:_DIFF_CHARACTERS] + cut])
+
+    async def integrate(self, task_id: int, *, strategy: str, reason: str) -> str:
+        """Puts a task's work back in the queue, or rejects it."""
+        entry = self._entry(task_id)
+        if strategy == "reject":
+            rejected = await asyncio.to_thread(
+                self._house.queue.reject, entry.entry_id, reason or "rejected by the lead"
+            )
+            return entry_line(rejected)
+        again = await asyncio.to_thread(self._house.queue.retry, entry.entry_id)
+        self._house.merging.wake()
+        return entry_line(again)
+
+    async def ask_person(self, *, agent: str, question: str) -> str:
+        """Asks the person in words."""
+        return await self._house.questions.ask_in_words(agent=agent, question=question)
+
+    async def ask_lead(self, *, agent: str, question: str) -> str:
+        """Puts a question to the lead and returns what it answers; waits a limited time."""
+        if not self.has_lead:
+            return "No lead is there to answer. Decide yourself, and say what you assumed."
+        if agent in self._asked:
+            raise ModelFault("A question of yours waits for its answer already.")
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._asked[agent] = answer
+        body = f"{question}\n(The worker waits: answer with send_message to {agent}.)"
+        self.send_mail(agent=agent, to=LEAD, body=body)
+        try:
+            return await asyncio.wait_for(answer, self._house.settings.ask_timeout_seconds)
+        except TimeoutError:
+            return "The lead did not answer in time. Decide yourself, and say what you assumed."
+        finally:
+            del self._asked[agent]
+
+    async def approve_protected(self, submission: Submission) -> str:
+        """Returns why a submission may not be queued; a person may allow protected paths."""
+        paths = await asyncio.to_thread(protected_paths, self._house.repository, submission)
+        if not paths:
+            return ""
+        listed = ", ".join(paths)
+        answer, reason = await self._house.questions.ask_permission(
+            agent=submission.worker,
+            tool="submit_work",
+            text=f"{submission.subject}: changes {listed}",
+            why="these files steer tools that run later",
+            rule_offered="",
+        )
+        if answer is Answer.NO:
+            return (
+                f"The submission changes protected files ({listed}); {reason}. Leave them as they "
+                "are."
+            )
+        return ""
+
+    def mcp_status(self) -> str:
+        """Returns the state of every MCP server."""
+        return "\n".join(status.line for status in self._house.mcp.status()) or (
+            "No MCP server is configured (.mcp.json)."
+        )
+
+    async def _lane(self, name: str) -> Lane:
+        lanes = await asyncio.to_thread(list_lanes, self._house.repository)
+        found = next((lane for lane in lanes if lane.name == name), None)
+        if found is None:
+            raise ModelFault(f"There is no worktree {name!r}; worktree_list names them.")
+        return found
+
+    def _entry(self, task_id: int) -> Entry:
+        entries = [e for e in self.entries() if e.submission.task == task_id]
+        if not entries:
+            raise ModelFault(f"Task {task_id} has brought nothing to the merge queue.")
+        return entries[-1]
+
+
+def lane_text(lane: Lane, state: LaneState) -> str:
+    """Returns a lane and its state for people and models."""
+    lines = [
+        f"{lane.name}: {lane.path}",
+        f"branch {lane.branch}, made from {lane.base[:12]}, now at {state.head[:12]}",
+    ]
+    if state.unreadable or state.unfinished:
+        lines.append(state.unreadable or f"a {state.unfinished} is unfinished")
+    lines.append("uncommitted: " + (", ".join(state.dirty[:20]) or "nothing"))
+    lines.append("changed against its base: " + (", ".join(state.files[:20]) or "nothing"))
+    return "\n".join(lines)
+
+
+def _closed_text(name: str, closed: Closed) -> str:
+    if closed.kept:
+        return f"{name} is kept: {closed.reason}."
+    parts = [f"{name} is removed."]
+    if closed.salvage_ref:
+        parts.append(f"What had not landed is kept in {closed.salvage_ref}.")
+    if closed.reason:
+        parts.append(closed.reason)
+    return " ".join(parts)

@@ -1,0 +1,146 @@
+"""What the lead does for one worker's agent: its model, its gate, its hand-in.
+
+Once the claim has ended (the worker was taken for lost, the task was cancelled) every question is
+answered with the end, and what the worker still says is kept beside the task's results.
+"""
+
+import asyncio
+from datetime import timedelta
+
+from modules.agent.brain import LocalBrain
+from modules.agent.tool_pool import Cleared, ToolPool
+from modules.app.hand_in import HandIn
+from modules.records.crew import WorkerState
+from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
+from modules.records.protocol import Assigned
+from modules.records.tasks import Claim
+from modules.records.tooling import Place, ToolResult
+from modules.team.mailbox import Mailbox, mail_text
+from modules.team.supervisor import Member
+from modules.team.task_board import TaskBoard
+
+NUDGE = (
+    "Your turn ended, but the task is not handed in. Commit your work and call submit_work; if the "
+    "task needs no change, call it with no_changes_reason."
+)
+NUDGES = 2
+SILENT = "The worker ended without handing work in."
+STALE = "This attempt has ended; the task is no longer yours. What you brought is kept for review."
+_ENDED = ModelReply(
+    message=Message(role="assistant", blocks=()), stop=StopReason.END_TURN, means_silence=True
+)
+
+
+class WorkerDesk:
+    """Serves one attempt; see modules.team.broker.Desk for what is asked of it."""
+
+    def __init__(
+        self,
+        *,
+        member: Member,
+        claim: Claim,
+        board: TaskBoard,
+        mailbox: Mailbox,
+        brain: LocalBrain,
+        pool: ToolPool,
+        assigned: Assigned,
+        lease: timedelta,
+        hand_in: HandIn,
+    ) -> None:
+        self._member = member
+        self._claim = claim
+        self._board = board
+        self._mailbox = mailbox
+        self._brain = brain
+        self._pool = pool
+        self._assigned = assigned
+        self._lease = lease
+        self._hand_in = hand_in
+        self._cleared: dict[str, Cleared] = {}
+        self._nudges = 0
+        self._last_words = ""
+        self._renewed_at = self._heard_at = asyncio.get_running_loop().time()
+        self.failure = ""
+        """Why the attempt ended without a hand-in; empty while it goes on."""
+
+    def greet(self, pid: int) -> Assigned:
+        """Returns the assignment."""
+        self._member.set_state(WorkerState.WORKING)
+        return self._assigned
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long nothing has been heard of the worker."""
+        return asyncio.get_running_loop().time() - self._heard_at
+
+    def heard(self, doing: str) -> None:
+        """Notes a sign of life; renews the lease when a third of it has passed."""
+        if doing:
+            self._member.doing = doing
+        self._heard_at = asyncio.get_running_loop().time()
+        if self._heard_at - self._renewed_at > self._lease.total_seconds() / 3:
+            self._renewed_at = self._heard_at
+            if self._is_current:
+                self._board.renew(self._claim, self._lease)
+
+    def lose_claim(self, reason: str) -> None:
+        """Gives the task back while the worker is not heard; it may still bring something."""
+        if self._is_current:
+            self._member.set_state(WorkerState.WAITING, doing="silent")
+            self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
+
+    async def think(self, incoming: Message) -> ModelReply:
+        """Returns the model's answer; unread mail joins the conversation first."""
+        if self._is_stale:
+            self._hand_in.keep_result(incoming.text, outcome="stale")
+            return _ENDED
+        letters = self._mailbox.unread(self._member.name)
+        if letters:
+            words = Text(text=mail_text(letters))
+            incoming = Message(role="user", blocks=(*incoming.blocks, words))
+        reply = await self._brain.reply(incoming)
+        if letters:
+            self._mailbox.mark_read(letters)
+        return reply
+
+    async def keep(self, incoming: Message) -> None:
+        """Adds a message to the conversation."""
+        await self._brain.keep(incoming)
+
+    async def open(self, call: ToolCall) -> ToolCall | ToolResult:
+        """Takes a call through the gate; the lead's tools run here, the lane's at the worker."""
+        if self._is_stale:
+            return ToolResult(text=STALE, is_error=True, ends_turn=True)
+        opened = await self._pool.open(call)
+        if isinstance(opened, ToolResult):
+            return opened
+        if opened.tool.place is Place.LEAD:
+            return await self._pool.close(opened, await self._pool.run_here(opened))
+        self._cleared[call.call_id] = opened
+        return opened.call
+
+    async def close(self, call_id: str, result: ToolResult) -> ToolResult:
+        """Takes the result of a call that was opened here through the rest of the gate."""
+        closed = await self._pool.close(self._cleared.pop(call_id), result)
+        if self._is_stale:
+            self._hand_in.keep_result(closed.text, outcome="stale")
+        return closed
+
+    async def turn_over(self, text: str, failure: str) -> Message | None:
+        """Reminds a worker that forgot to hand in; ends the attempt when that does not help."""
+        if self._hand_in.is_over or self._is_stale:
+            return None
+        self._last_words = text or self._last_words
+        if failure or self._nudges == NUDGES:
+            self.failure = failure or self._last_words or SILENT
+            return None
+        self._nudges += 1
+        return said(NUDGE)
+
+    @property
+    def _is_current(self) -> bool:
+        return self._board.is_current(self._claim)
+
+    @property
+    def _is_stale(self) -> bool:
+        return not (self._hand_in.is_over or self._is_current)

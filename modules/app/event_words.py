@@ -1,0 +1,148 @@
+"""Says what happens in a run, a line an event, each change once; pure but for what was said.
+
+1. A task is told where it changes hands: posted, taken, handed in, landed, sent back, given up.
+   That it is in review, or at work again after a review, follows from what the queue says.
+2. A landing is told once, by whichever comes first of the queue's word and the board's.
+3. Of a reason the first sentence is told; the rest is for the one who must act on it.
+4. Starts and ends of workers are not told: what they take and hand in is.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from modules.app.visible_text import visible_line
+from modules.records.events import (
+    AnyEvent,
+    CallDenied,
+    CallStarted,
+    EntryChanged,
+    Noticed,
+    RunStarted,
+    TargetHeld,
+    TaskChanged,
+)
+
+SHORT = 8
+"""Characters of a commit that people are shown."""
+
+
+class Tone(StrEnum):
+    """How a line is meant."""
+
+    QUIET = "quiet"
+    PLAIN = "plain"
+    GOOD = "good"
+    BAD = "bad"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A line for people."""
+
+    text: str
+    tone: Tone
+
+
+class Teller:
+    """Tells one run's events."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, TaskChanged] = {}
+        self._landed: set[tuple[int, str]] = set()
+
+    def tell(self, event: AnyEvent) -> Told | None:
+        """Returns the line for an event; None where none is worth it."""
+        match event:
+            case RunStarted():
+                return _told(Tone.QUIET, f"{event.target} is at {event.target_commit[:SHORT]}")
+            case TaskChanged():
+                return self._task(event)
+            case EntryChanged():
+                return self._entry(event)
+            case CallStarted():
+                return _told(Tone.QUIET, f"{event.agent}: {event.tool} {event.text}")
+            case CallDenied():
+                return _told(Tone.WARNING, f"{event.agent}: {event.tool} was refused: {event.why}")
+            case TargetHeld():
+                return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
+            case Noticed():
+                return _told(Tone.WARNING, event.text)
+            case _:
+                return None
+
+    def _task(self, event: TaskChanged) -> Told | None:
+        before = self._tasks.get(event.task)
+        self._tasks[event.task] = event
+        if before is not None and _standing(before) == _standing(event):
+            return None
+        name = f"task {event.task}"
+        match event.status:
+            case "pending" if event.attempt == 0 and not event.reason:
+                return _told(Tone.PLAIN, f"{name} is posted: {event.subject}")
+            case "pending":
+                return _told(Tone.WARNING, f"{name} goes back to the board", event.reason)
+            case "in_progress":
+                again = "" if event.attempt <= 1 else f", attempt {event.attempt}"
+                taken = f"{event.worker} takes {name}{again}: {event.subject}"
+                return None if _is_same_attempt(before, event) else _told(Tone.PLAIN, taken)
+            case "in_review":
+                return None
+            case "completed" if event.landed_as:
+                return self._landing(event.task, event.landed_as)
+            case "completed":
+                return _told(Tone.GOOD, f"{name} is done without a change", event.reason)
+            case "parked" | "cancelled":
+                return _told(Tone.WARNING, f"{name} is {event.status}", event.reason)
+            case _:
+                return _told(Tone.BAD, f"{name} is {event.status}", event.reason)
+
+    def _entry(self, event: EntryChanged) -> Told | None:
+        name = f"task {event.task}"
+        match event.status:
+            case "queued":
+                return _told(Tone.QUIET, f"{name} is in the merge queue{self._subject(event.task)}")
+            case "checking":
+                return _told(Tone.QUIET, f"{name} is being checked")
+            case "merged":
+                return self._landing(event.task, event.landed_as)
+            case "rejected":
+                return _told(Tone.BAD, f"{name}: its work is rejected", event.reason)
+            case "no_changes":
+                return None
+            case _:
+                return _told(Tone.BAD, f"{name} can't land", event.reason)
+
+    def _landing(self, task: int, commit: str) -> Told | None:
+        if (task, commit) in self._landed:
+            return None
+        self._landed.add((task, commit))
+        return _told(Tone.GOOD, f"task {task} has landed as {commit[:SHORT]}{self._subject(task)}")
+
+    def _subject(self, task: int) -> str:
+        known = self._tasks.get(task)
+        return f": {known.subject}" if known is not None else ""
+
+
+def first_sentence(text: str) -> str:
+    """Returns the first sentence of the first line of `text`, without its full stop."""
+    line = visible_line(text)
+    sentence, _, _ = line.partition(". ")
+    return sentence.rstrip(".")
+
+
+def _told(tone: Tone, text: str, reason: str = "") -> Told:
+    why = first_sentence(reason)
+    return Told(visible_line(f"{text}: {why}" if why else text), tone)
+
+
+def _standing(event: TaskChanged) -> tuple[str, str, int, str]:
+    return event.status, event.worker, event.attempt, event.reason
+
+
+def _is_same_attempt(before: TaskChanged | None, event: TaskChanged) -> bool:
+    return (
+        before is not None
+        and before.status in ("in_progress", "in_review")
+        and (before.worker, before.attempt) == (event.worker, event.attempt)
+    )

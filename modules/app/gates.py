@@ -1,0 +1,157 @@
+"""Makes the gate of each agent: which tools it has, how it stands, who is asked, what is kept."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modules.agent.tool_pool import PooledTool, ToolPool, pooled
+from modules.app.gatekeeping import AgentHooks, SessionWatcher
+from modules.app.house import House
+from modules.app.questions import PersonAsker
+from modules.context.session import Session
+from modules.context.spill import bound_output
+from modules.mcp_client.values import McpTool
+from modules.records.decisions import Risk, ToolSubject
+from modules.records.messages import ToolSpec
+from modules.records.record import Record
+from modules.records.settings import Role, Rules, RuleText
+from modules.records.tooling import Place, Tool, ToolResult
+from modules.safety.hooks import Caller
+from modules.safety.permissions import Standing
+from tools.crew_context import CrewContext
+from tools.lane_context import LaneContext
+
+OUTPUT_CHARACTERS = 60_000
+
+
+class McpInput(Record):
+    """The input of a server's tool; the server itself checks it."""
+
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What goes into one agent's pool."""
+
+    lane_tools: tuple[Tool[Any, LaneContext], ...]
+    lane: LaneContext | None
+    """None where the lane's tools run in a worker's process."""
+    crew_tools: tuple[Tool[Any, CrewContext], ...]
+    crew: CrewContext
+    allowed: tuple[str, ...] = ()
+    """Names of the tools a role may use; empty: all."""
+
+
+def make_pool(
+    house: House,
+    *,
+    session: Session,
+    toolset: Toolset,
+    standing: Standing,
+) -> ToolPool:
+    """Returns the pool of one agent; MCP tools come and go with their servers."""
+    own = _own_tools(toolset)
+
+    def tools() -> Mapping[str, PooledTool]:
+        return own | {
+            tool.name: _mcp_tool(house, tool)
+            for tool in house.mcp.tools()
+            if not toolset.allowed or tool.name in toolset.allowed
+        }
+
+    def current() -> Standing:
+        return standing
+
+    agent = standing.agent
+    return ToolPool(
+        tools,
+        standing=current,
+        permissions=house.permissions,
+        hooks=AgentHooks(house.hooks, lambda: caller_of(house, session, current())),
+        asker=PersonAsker(
+            house.questions,
+            agent=agent,
+            offer=lambda call, subject, decision: house.permissions.offer(
+                current(), call.name, subject, decision
+            ),
+            remember=house.permissions.remember,
+        ),
+        watcher=SessionWatcher(agent=agent, session=session, events=house.events, standing=current),
+        trim=_trimmer(house),
+    )
+
+
+def caller_of(house: House, session: Session, standing: Standing) -> Caller:
+    """Returns the agent as its hooks are told of it."""
+    return Caller(
+        session_id=session.session_id,
+        transcript=house.paths.sessions / f"{session.session_id}.jsonl",
+        folder=standing.ground.root,
+        mode=standing.mode,
+        agent=standing.agent if standing.is_worker else "",
+        role=standing.role,
+    )
+
+
+def role_rules(name: str, role: Role) -> Rules:
+    """Returns a role's own rules."""
+
+    def texts(rules: tuple[str, ...]) -> tuple[RuleText, ...]:
+        return tuple(RuleText(text=text, source=f"role {name}") for text in rules)
+
+    return Rules(allow=texts(role.allow), ask=texts(role.ask), deny=texts(role.deny))
+
+
+def _own_tools(toolset: Toolset) -> dict[str, PooledTool]:
+    def is_allowed(name: str) -> bool:
+        return not toolset.allowed or name in toolset.allowed
+
+    pool = {
+        tool.name: _pooled(tool, toolset.lane)
+        for tool in toolset.lane_tools
+        if is_allowed(tool.name)
+    }
+    return pool | {tool.name: _pooled(tool, toolset.crew) for tool in toolset.crew_tools}
+
+
+def _pooled(tool: Tool[Any, Any], context: object) -> PooledTool:
+    async def run(given: Record) -> ToolResult:
+        return await tool.run(given, context)
+
+    return pooled(
+        tool.name,
+        tool.description,
+        tool.input,
+        place=tool.place,
+        subject=tool.subject,
+        run=None if context is None else run,
+    )
+
+
+def _mcp_tool(house: House, tool: McpTool) -> PooledTool:
+    async def run(given: Record) -> ToolResult:
+        if not isinstance(given, McpInput):
+            raise TypeError(f"An MCP tool was given {given!r}.")
+        result = await house.mcp.call(tool.server, tool.tool, given.arguments)
+        return ToolResult(text=result.text, is_error=result.is_error)
+
+    return PooledTool(
+        spec=ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema),
+        place=Place.LEAD,
+        read=lambda raw: McpInput(arguments=raw),
+        subject=lambda given: ToolSubject(risk=Risk.DANGEROUS, text=tool.name),
+        run=run,
+    )
+
+
+def _trimmer(house: House) -> Callable[[str, str], str]:
+    def trim(call_id: str, text: str) -> str:
+        return bound_output(
+            house.mask.masked(text),
+            limit=OUTPUT_CHARACTERS,
+            spill_folder=house.paths.outputs,
+            name=call_id,
+        )
+
+    return trim

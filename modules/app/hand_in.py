@@ -1,0 +1,217 @@
+"""Handing in the work of one attempt: from the lane to the queue, and back with the verdict."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import assert_never
+
+from modules.app.merging import MergeDriver
+from modules.git.lane_state import Lane, LaneState, inspect_lane
+from modules.git.repository import Repository
+from modules.records.crew import WorkerState
+from modules.records.errors import ModelFault
+from modules.records.merges import Entry, EntryStatus, Submission
+from modules.records.tasks import Claim, Task
+from modules.records.tooling import ToolResult
+from modules.store.files import write_atomically
+from modules.team.supervisor import Member
+from modules.team.task_board import BoardRefusal, TaskBoard
+
+_LOG_CHARACTERS = 4_000
+
+
+class HandIn:
+    """Takes in the work of one attempt; the attempt is over once it landed or needed no change."""
+
+    def __init__(
+        self,
+        *,
+        repository: Repository,
+        task: Task,
+        claim: Claim,
+        lane: Lane,
+        member: Member,
+        board: TaskBoard,
+        merging: MergeDriver,
+        landed_ref: str,
+        approve_protected: Callable[[Submission], Awaitable[str]],
+    ) -> None:
+        self._repository = repository
+        self._paths = repository.paths
+        self._task = task
+        self._claim = claim
+        self._lane = lane
+        self._member = member
+        self._board = board
+        self._merging = merging
+        self._landed_ref = landed_ref
+        self._approve_protected = approve_protected
+        self.is_over = False
+
+    async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult:
+        """Submits the lane's commits and returns what came of them.
+
+        Raises ModelFault when the lane is not in a state to be handed in.
+        """
+        if not self._board.is_current(self._claim):
+            self.keep_result(summary or no_changes_reason, outcome="stale")
+            raise ModelFault(
+                "This attempt is no longer the current one of its task; your report was kept for "
+                "review. Stop here."
+            )
+        state = await asyncio.to_thread(inspect_lane, self._repository, self._lane)
+        _refuse_unready(state, self._lane)
+        if not state.files:
+            return self._complete_unchanged(no_changes_reason)
+        submission = self._submission(state, summary)
+        objection = await self._approve_protected(submission)
+        if objection:
+            raise ModelFault(objection)
+        return await self._queue(submission, summary)
+
+    def keep_result(self, text: str, *, outcome: str) -> Path:
+        """Writes the attempt's result file and returns its path."""
+        path = self._paths.result(self._claim.task, self._claim.attempt)
+        head = {
+            "task": str(self._claim.task),
+            "subject": self._task.draft.subject,
+            "attempt": str(self._claim.attempt),
+            "worker": self._claim.worker,
+            "branch": self._lane.branch,
+            "outcome": outcome,
+        }
+        lines = "\n".join(f"{key}: {value!r}" for key, value in head.items())
+        write_atomically(path, f"---\n{lines}\n---\n\n{text.strip()}\n")
+        return path
+
+    def _complete_unchanged(self, reason: str) -> ToolResult:
+        if not reason.strip():
+            raise ModelFault(
+                "There is nothing to hand in: no commit on this branch changes a file. Commit "
+                "your work first, or give no_changes_reason."
+            )
+        self.keep_result(reason, outcome="no changes")
+        try:
+            self._board.complete_unchanged(self._claim, reason=reason)
+        except BoardRefusal as error:
+            raise ModelFault(str(error)) from error
+        self.is_over = True
+        return ToolResult(text="The task is completed without changes.", ends_turn=True)
+
+    def _submission(self, state: LaneState, summary: str) -> Submission:
+        return Submission(
+            task=self._claim.task,
+            subject=self._task.draft.subject,
+            attempt=self._claim.attempt,
+            generation=self._claim.generation,
+            worker=self._claim.worker,
+            branch=self._lane.branch,
+            commit=state.head,
+            base=self._lane.base,
+            summary=summary,
+            files=tuple(state.files),
+            check=self._task.draft.check,
+            priority=self._task.draft.priority,
+        )
+
+    async def _queue(self, submission: Submission, summary: str) -> ToolResult:
+        self.keep_result(summary or "(no summary)", outcome="submitted")
+        entry = await self._merging.submit(submission)
+        try:
+            self._board.submit(self._claim, entry=entry.entry_id)
+        except BoardRefusal as error:
+            raise ModelFault(str(error)) from error
+        self._member.set_state(WorkerState.WAITING, doing="merge queue")
+        entry, pause = await self._merging.verdict(entry.entry_id)
+        if pause:
+            self.is_over = True
+            self._board.park(self._task.task_id, reason=pause, by="queue")
+            return ToolResult(
+                text=f"The work is in the merge queue, which pauses: {pause} Your part is done.",
+                ends_turn=True,
+            )
+        return self._verdict(entry)
+
+    def _verdict(self, entry: Entry) -> ToolResult:
+        match entry.status:
+            case EntryStatus.MERGED:
+                self.is_over = True
+                text = f"Landed as {entry.landed_as}. The task is completed."
+                return ToolResult(text=text, ends_turn=True)
+            case EntryStatus.CONFLICTED | EntryStatus.FAILED:
+                self._give_back(entry)
+                return ToolResult(text=self._rework(entry), is_error=True)
+            case EntryStatus.NO_CHANGES:
+                self._give_back(entry)
+                text = (
+                    f"Nothing of it is new: {entry.reason} Call submit_work with "
+                    "no_changes_reason if the task needs no change."
+                )
+                return ToolResult(text=text, is_error=True)
+            case EntryStatus.REJECTED:
+                self._give_back(entry)
+                return ToolResult(text=f"Rejected: {entry.reason}", is_error=True)
+            case EntryStatus.QUEUED | EntryStatus.CHECKING:
+                raise RuntimeError(f"Entry {entry.entry_id} is not final: {entry.status}.")
+            case _:
+                assert_never(entry.status)
+
+    def _give_back(self, entry: Entry) -> None:
+        self._member.set_state(WorkerState.WORKING)
+        if self._board.is_current(self._claim):
+            self._board.rework(self._claim, reason=f"{entry.status}: {entry.reason}")
+
+    def _rework(self, entry: Entry) -> str:
+        if entry.status is EntryStatus.CONFLICTED:
+            parts = ["Conflict with what has landed meanwhile:"]
+            for conflict in entry.conflicts:
+                landed = ", ".join(conflict.landed_by)
+                parts.append(
+                    f"- {conflict.path} ({conflict.kind})"
+                    + (f", landed by: {landed}" if landed else "")
+                )
+                if conflict.hunk:
+                    parts.append(conflict.hunk)
+            parts.append(
+                f"Run `git merge {self._landed_ref}` here, resolve, run the check, commit, and "
+                "call submit_work again."
+            )
+            return "\n".join(parts)
+        receipt = entry.receipt
+        parts = [f"The check failed on the merged tree: {entry.reason}"]
+        if receipt is not None:
+            parts.append(f"Command: {receipt.command} (exit code {receipt.exit_code})")
+            parts.append(self._log_tail(receipt.log))
+        parts.append("Fix it, commit, and call submit_work again.")
+        return "\n".join(parts)
+
+    def _log_tail(self, log: str) -> str:
+        path = self._paths.root / log
+        if not log or not path.is_file():
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")[-_LOG_CHARACTERS:]
+
+
+def _refuse_unready(state: LaneState, lane: Lane) -> None:
+    """Raises ModelFault that says what to do before the lane can be handed in."""
+    again = "Then call submit_work again."
+    if state.unreadable:
+        raise ModelFault(f"git can't read this worktree: {state.unreadable}")
+    if state.unfinished:
+        raise ModelFault(f"A {state.unfinished} is in its middle. Finish or abort it. {again}")
+    if state.branch != lane.branch:
+        where = f"branch {state.branch}" if state.branch else "no branch (detached HEAD)"
+        raise ModelFault(
+            f"You are on {where}. Bring your commits to {lane.branch} and switch to it. {again}"
+        )
+    if state.dirty:
+        files = ", ".join(state.dirty[:10])
+        raise ModelFault(
+            f"There is uncommitted work ({files}). Commit it on {lane.branch}, or remove it. "
+            f"{again}"
+        )
+    if state.is_base_rewritten:
+        raise ModelFault(
+            f"{lane.branch} no longer contains the commit it was made from, {lane.base[:12]}. "
+            f"Rebase your work onto it. {again}"
+        )

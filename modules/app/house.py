@@ -1,0 +1,57 @@
+"""Everything one lead process works with, joined by wiring and handed around as one value."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from modules.app.budget import Budget
+from modules.app.event_bus import EventBus
+from modules.app.merging import MergeDriver
+from modules.app.models import Models
+from modules.app.questions import QuestionDesk
+from modules.git.repository import Repository
+from modules.mcp_client.session import McpHub
+from modules.mcp_client.values import ServerEntry
+from modules.records.settings import Environment, Settings
+from modules.safety.hooks import HookRunner
+from modules.safety.permissions import PermissionManager
+from modules.safety.sandbox import Probe
+from modules.safety.secrets import SecretMask
+from modules.store.paths import Paths
+from modules.team.mailbox import Mailbox
+from modules.team.merge_queue import MergeQueue
+from modules.team.task_board import TaskBoard
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The objects of one run."""
+
+    clock: Callable[[], datetime]
+    environment: Environment
+    settings: Settings
+    repository: Repository
+    paths: Paths
+    events: EventBus
+    board: TaskBoard
+    mailbox: Mailbox
+    queue: MergeQueue
+    merging: MergeDriver
+    permissions: PermissionManager
+    hooks: HookRunner
+    questions: QuestionDesk
+    mcp: McpHub
+    mcp_servers: tuple[ServerEntry, ...]
+    mask: SecretMask
+    sandbox: Probe
+    budget: Budget
+    models: Models
+    sweep: Callable[[], list[str]]
+    """Cleans up after a dead lead and returns what was found, a line each; blocks."""
+    tidy: Callable[[], None]
+    """Removes what a run needs only while it lasts; blocks."""
+    pid: int
+    """Of this process."""
+    failed: "asyncio.Future[None]"
+    """Gets the error that ends the run from inside (a missing key, a spent budget, a bug)."""

@@ -1,0 +1,54 @@
+"""What of a run's events the lead's model is told, and how; pure.
+
+1. Told: a task that landed, completed without changes, failed, was parked or cancelled; a target
+   that could not follow; mail to the lead.
+2. Not told: starts, idling, heartbeats, queue positions. Status is data, it is read when wanted.
+3. Several events become one message.
+"""
+
+from collections.abc import Iterable
+
+from modules.records.events import AnyEvent, TargetHeld, TaskChanged
+from modules.records.mail import MailSent
+from modules.records.tasks import TaskStatus
+from modules.team.mailbox import mail_text
+
+_TOLD = {
+    TaskStatus.COMPLETED,
+    TaskStatus.FAILED,
+    TaskStatus.PARKED,
+    TaskStatus.CANCELLED,
+    TaskStatus.BLOCKED,
+}
+
+
+def event_line(event: AnyEvent) -> str:
+    """Returns the line the lead's model reads of an event; empty when it is not told."""
+    match event:
+        case TaskChanged(status=status) if status in _TOLD:
+            line = f"task {event.task} ({event.subject}) {_what(event)}"
+            return f"{line}, by {event.worker}" if event.worker else line
+        case TargetHeld():
+            return f"{event.target} could not follow what has landed: {event.why}"
+        case _:
+            return ""
+
+
+def events_message(lines: Iterable[str], letters: Iterable[MailSent]) -> str:
+    """Returns one message of several events and letters; empty when there are none."""
+    parts = []
+    told = list(lines)
+    if told:
+        parts.append("<team-events>\n" + "\n".join(told) + "\n</team-events>")
+    words = mail_text(letters)
+    if words:
+        parts.append(words)
+    return "\n".join(parts)
+
+
+def _what(event: TaskChanged) -> str:
+    if event.status == TaskStatus.COMPLETED:
+        if event.landed_as:
+            return f"landed as {event.landed_as[:12]}, attempt {event.attempt}"
+        return f"completed without changes: {event.reason}"
+    return f"is {event.status}: {event.reason}"

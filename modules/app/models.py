@@ -1,0 +1,81 @@
+"""The models of a run: chosen by SPEC, made once, shared by the agents that use them."""
+
+from collections.abc import Callable
+
+from modules.agent.brain import Head, LocalBrain
+from modules.agent.tool_pool import ToolPool
+from modules.app.budget import Budget
+from modules.app.event_bus import EventBus
+from modules.context.session import Session
+from modules.providers.choose import ChosenModel
+from modules.providers.provider import Provider
+from modules.records.events import Spent, TextDelta
+from modules.records.messages import Usage
+
+
+class Models:
+    """Makes the brain of each agent of a run."""
+
+    def __init__(
+        self,
+        *,
+        choose: Callable[[str], ChosenModel],
+        retrying: Callable[[Provider, str], Provider],
+        budget: Budget,
+        events: EventBus,
+    ) -> None:
+        self._choose = choose
+        self._retrying = retrying
+        """Takes a provider and the agent's name."""
+        self._budget = budget
+        self._events = events
+        self._providers: dict[str, Provider] = {}
+
+    def check(self, spec: str) -> None:
+        """Raises PersonFault when the model can't be used."""
+        self._choose(spec)
+
+    def name(self, spec: str) -> str:
+        """Returns the whole SPEC of the model that `spec` means."""
+        return self._choose(spec).spec
+
+    def brain(
+        self,
+        spec: str,
+        *,
+        session: Session,
+        pool: ToolPool,
+        head: Callable[[str], Head],
+        task: int | None = None,
+    ) -> LocalBrain:
+        """Returns an agent's brain; `head` takes the model's name at its provider.
+
+        Raises PersonFault when the model can't be used.
+        """
+        chosen = self._choose(spec)
+        provider = self._providers.get(chosen.spec)
+        if provider is None:
+            provider = self._providers[chosen.spec] = chosen.make()
+        agent = head(chosen.model).agent
+
+        def tell(text: str) -> None:
+            self._events.emit(TextDelta(at=self._events.clock(), agent=agent, text=text))
+
+        def pay(usage: Usage, cost_usd: float | None) -> None:
+            self._budget.pay(usage, cost_usd)
+            self._events.emit(
+                Spent(
+                    at=self._events.clock(), agent=agent, task=task, usage=usage, cost_usd=cost_usd
+                )
+            )
+
+        return LocalBrain(
+            session,
+            self._retrying(provider, agent),
+            head=lambda: head(chosen.model),
+            specs=pool.specs,
+            price=chosen.price,
+            on_text=tell,
+            on_paid=pay,
+            before_request=self._budget.check,
+        )

@@ -1,0 +1,254 @@
+"""A lead's process at work: from taking the repository to leaving nothing behind.
+
+Start: lock → sweep what a dead lead left → recover the queue → make the board agree → go.
+End: workers stopped and waited for → MCP servers ended → lock given back.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from modules.app.crew import Crew
+from modules.app.finishing import finish
+from modules.app.house import House
+from modules.app.report import RunReport
+from modules.git.lanes import CloseAction, close_lane, list_lanes
+from modules.records.crew import CrewView
+from modules.records.errors import PersonFault
+from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
+from modules.records.exits import Exit
+from modules.records.tasks import Task, TaskStatus
+from modules.safety.hook_matching import HookEvent
+from modules.safety.hooks import Caller
+from modules.store.files import write_atomically
+from modules.store.locks import LeadLock
+from modules.store.watch import changes
+from modules.team.board_rules import UNDER_WAY, current_claim
+from modules.team.supervisor import Supervisor
+
+
+class Run:
+    """One lead's crew at work on one repository."""
+
+    def __init__(self, house: House, crew: Crew, supervisor: Supervisor) -> None:
+        self.house = house
+        self.crew = crew
+        self.supervisor = supervisor
+        self.started_at: datetime = house.clock()
+        self.hook_context = ""
+        """What SessionStart hooks want the lead to read."""
+        self._landed: list[str] = []
+        self._worker_tasks: dict[str, list[int]] = {}
+        self._touched: set[int] = set()
+        house.events.listen(self._take_event)
+
+    @contextlib.asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Keeps the crew at work for as long as the context lasts.
+
+        Raises PersonFault when another lead runs here. What ends the run from inside (a missing
+        key, a spent budget, a bug) cancels the body and is raised in its place.
+        """
+        lock = LeadLock(self.house.paths.lead_lock)
+        lock.acquire()
+        try:
+            await self._take_over()
+            await self._start_session()
+            async with _guarded(self.house.failed, self._duties()):
+                yield
+        finally:
+            await finish(self._leave(lock))
+
+    @property
+    def is_quiet(self) -> bool:
+        """True when nothing is under way and nothing can begin, now or later, by itself."""
+        return not (
+            self.supervisor.is_busy
+            or self.house.merging.is_busy
+            or self.house.board.next_start() is not None
+        )
+
+    def report(self, result: str, exit_code: Exit) -> RunReport:
+        """Returns what the run came to so far."""
+        return RunReport(
+            result=result,
+            tasks=tuple(task for task in self.house.board.tasks() if task.task_id in self._touched),
+            landed=tuple(self._landed),
+            worker_tasks=self._worker_tasks,
+            usage=self.house.budget.usage,
+            cost_usd=self.house.budget.cost_usd,
+            seconds=(self.house.clock() - self.started_at).total_seconds(),
+            exit_code=exit_code,
+        )
+
+    async def _take_over(self) -> None:
+        house = self.house
+        # A half-made worktree makes git stumble at every turn, so sweeping comes first.
+        for line in await asyncio.to_thread(house.sweep):
+            house.events.notice(line)
+        await asyncio.to_thread(house.queue.recover)
+        house.merging.settle_board()
+        for task in house.board.tasks():
+            if task.status in UNDER_WAY and not house.merging.holds(current_claim(task)):
+                self._take_up(task)
+        await self._close_left_lanes()
+        self._touched = {
+            task.task_id
+            for task in house.board.tasks()
+            if task.status not in (TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.CANCELLED)
+        }
+        house.events.emit(
+            RunStarted(
+                at=house.clock(),
+                target=house.repository.target,
+                target_commit=house.queue.landed,
+                workers=house.settings.workers,
+            )
+        )
+
+    def _take_up(self, task: Task) -> None:
+        """Goes on with an attempt that a dead lead left, or gives its task back."""
+        house = self.house
+        place = house.paths.lanes / task.lane
+        if task.lane and place.is_dir():
+            house.events.notice(f"Task {task.task_id} goes on where the last lead left it.")
+            self.supervisor.take_up(task)
+            return
+        house.board.release(
+            current_claim(task),
+            reason="The lead that ran this attempt ended.",
+            is_failure=False,
+            by="lead",
+        )
+
+    async def _close_left_lanes(self) -> None:
+        """Closes the lanes of attempts that are over; what had not landed is kept in a ref."""
+        house = self.house
+        taken = {task.lane for task in house.board.tasks() if task.status in UNDER_WAY}
+        for lane in await asyncio.to_thread(list_lanes, house.repository):
+            if lane.name in taken:
+                continue
+            closed = await asyncio.to_thread(
+                close_lane,
+                house.repository,
+                lane,
+                action=CloseAction.SALVAGE,
+                is_landed=house.queue.has_landed,
+                now=house.clock(),
+            )
+            if closed.kept:
+                house.events.notice(f"The lane {lane.name} is kept: {closed.reason}.")
+            elif closed.salvage_ref:
+                house.events.notice(
+                    f"The lane {lane.name} was left behind; its work is kept in "
+                    f"{closed.salvage_ref}."
+                )
+
+    async def _start_session(self) -> None:
+        """Lets the SessionStart hooks speak; raises PersonFault when one says no."""
+        house = self.house
+        caller = Caller(
+            session_id=f"run-{house.pid}",
+            transcript=house.paths.sessions,
+            folder=house.paths.root,
+            mode=house.settings.mode,
+        )
+        outcome = await house.hooks.on_event(HookEvent.SESSION_START, {"source": "startup"}, caller)
+        for warning in outcome.warnings:
+            house.events.notice(warning)
+        if outcome.behavior == "deny":
+            raise PersonFault(
+                f"A SessionStart hook ends the run: {outcome.why}",
+                hint="Do what it asks, or take it out of the hooks file.",
+                exit_code=Exit.FAILED,
+            )
+        self.hook_context = outcome.context
+
+    def _duties(self) -> list[Any]:  # Any: coroutines of three result types
+        self.house.mcp.start(self.house.mcp_servers)
+        return [self.supervisor.run(), self.house.merging.run(), self._watch_board()]
+
+    async def _watch_board(self) -> None:
+        paths = self.house.paths
+        async for changed in changes(paths.team):
+            if changed & {paths.board, paths.queue}:
+                self.house.board.refresh()
+                self.house.queue.refresh()
+                self.supervisor.wake()
+                self.house.merging.wake()
+                self.house.events.stir()
+
+    async def _leave(self, lock: LeadLock) -> None:
+        await self.supervisor.stop()
+        await self.house.mcp.stop()
+        await asyncio.to_thread(self.house.tidy)
+        self._write_crew()
+        lock.release()
+
+    def _take_event(self, event: AnyEvent) -> None:
+        if isinstance(event, TaskChanged):
+            self._touched.add(event.task)
+            self.supervisor.wake()
+        if isinstance(event, EntryChanged) and event.status == "merged":
+            self._landed.append(event.landed_as)
+        if isinstance(event, WorkerChanged):
+            tasks = self._worker_tasks.setdefault(event.worker, [])
+            if event.task is not None and event.task not in tasks:
+                tasks.append(event.task)
+            self._write_crew()
+
+    def _write_crew(self) -> None:
+        budget = self.house.budget
+        view = CrewView(
+            lead_pid=self.house.pid,
+            workers=tuple(self.supervisor.members()),
+            input_tokens=budget.usage.input_tokens,
+            output_tokens=budget.usage.output_tokens,
+            cost_usd=budget.cost_usd,
+        )
+        write_atomically(self.house.paths.crew, msgspec.json.encode(view))
+
+
+@contextlib.asynccontextmanager
+async def _guarded(failed: "asyncio.Future[None]", duties: list[Any]) -> AsyncIterator[None]:
+    """Runs `duties` beside the body; the first error of a duty or of `failed` ends both."""
+    body = asyncio.current_task()
+    tasks = [asyncio.ensure_future(duty) for duty in duties]
+    watched = [*tasks, failed]
+    troubles: list[BaseException] = []
+
+    def note(future: "asyncio.Future[Any]") -> None:
+        if not future.cancelled() and (error := future.exception()) is not None and body:
+            troubles.append(error)
+            body.cancel()
+
+    for future in watched:
+        future.add_done_callback(note)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not troubles:
+            raise
+        if body is not None:
+            body.uncancel()
+    finally:
+        failed.remove_done_callback(note)
+        for task in tasks:
+            task.remove_done_callback(note)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if troubles:
+        raise troubles[0]
+
+
+def crew_file(path: Path) -> CrewView | None:
+    """Returns what the lead last wrote of its crew; None when there was never one."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=CrewView)
+    except FileNotFoundError:
+        return None

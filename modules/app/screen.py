@@ -1,0 +1,107 @@
+"""What a person reads in the console, above the line they type on.
+
+1. The lead's words come as they arrive: rows that are full are written, the row in the making
+   stands just above the line.
+2. Of the calls only the lead's own are told; the workers' can be looked up (/team).
+3. Whatever came from a model, a worker or a repository is made visible before it is written.
+"""
+
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from modules.app.event_words import Teller, Tone
+from modules.app.terminal import Terminal
+from modules.app.visible_text import visible
+from modules.records.events import AnyEvent, CallStarted, RunStarted, TextDelta
+
+LEAD = "lead"
+MOST_ECHOED_LINES = 8
+_STYLES = {
+    Tone.QUIET: "dim",
+    Tone.PLAIN: "",
+    Tone.GOOD: "green",
+    Tone.BAD: "red",
+    Tone.WARNING: "yellow",
+}
+
+
+class Screen:
+    """Writes to the console's terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._text = StringIO()
+        self._console = Console(file=self._text, force_terminal=True, highlight=False)
+        self._teller = Teller()
+        self.making = ""
+        """The row of the lead's words that is not full yet."""
+
+    def show(self, event: AnyEvent) -> None:
+        """Shows one event."""
+        if isinstance(event, TextDelta):
+            if event.agent == LEAD:
+                self._say(visible(event.text))
+            return
+        told = self._teller.tell(event)
+        is_others = isinstance(event, CallStarted) and event.agent != LEAD
+        if told is not None and not is_others and not isinstance(event, RunStarted):
+            self.line(f"· {told.text}", _STYLES[told.tone])
+
+    def echo(self, words: str) -> None:
+        """Shows what the person has sent."""
+        lines = visible(words).split("\n")
+        shown = lines if len(lines) <= MOST_ECHOED_LINES + 1 else lines[:MOST_ECHOED_LINES]
+        self.end_row()
+        for sign, line in zip([">", *" " * len(shown)], shown, strict=False):
+            self._print(Text(f"{sign} {line}", style="bold"))
+        if len(lines) > len(shown):
+            self._print(Text(f"  … {len(lines) - len(shown)} lines more", style="dim"))
+
+    def line(self, text: str, style: str = "") -> None:
+        """Shows one line, which may be wrapped; what follows its first row is indented."""
+        self.end_row()
+        indent = len(text) - len(text.lstrip(" ·")) or 2
+        rows = Text(visible(text), style=style).wrap(self._console, max(20, self._columns - indent))
+        for number, row in enumerate(rows):
+            row.rstrip()
+            self._print(row if number == 0 else Text(" " * indent) + row)
+
+    def lines(self, lines: Iterable[str], style: str = "") -> None:
+        """Shows several lines."""
+        for line in lines:
+            self.line(line, style)
+
+    def table(self, table: RenderableType) -> None:
+        """Shows something that rich lays out."""
+        self.end_row()
+        self._print(table)
+
+    def end_row(self) -> None:
+        """Writes the row in the making, as it stands."""
+        if self.making:
+            row, self.making = self.making, ""
+            self._print(Text(row))
+
+    def _say(self, text: str) -> None:
+        *whole, self.making = (self.making + text).split("\n")
+        for line in whole:
+            self._print(Text(line))
+        *full, last = Text(self.making).wrap(self._console, self._columns - 1) or [Text()]
+        for row in full:
+            row.rstrip()
+            self._print(row)
+        self.making = last.plain
+        self._terminal.redraw()
+
+    @property
+    def _columns(self) -> int:
+        return max(20, self._terminal.columns)
+
+    def _print(self, what: RenderableType) -> None:
+        self._console.print(what, width=self._columns, overflow="fold")
+        self._terminal.write(self._text.getvalue())
+        self._text.seek(0)
+        self._text.truncate()

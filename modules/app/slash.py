@@ -1,0 +1,142 @@
+"""The console's slash commands: each looks at something and gives lines or a table."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from modules.app.crew import LEAD
+from modules.app.event_words import SHORT, first_sentence
+from modules.app.run import Run
+from modules.app.visible_text import visible_line
+from modules.records.crew import WorkerView
+from modules.records.merges import Entry
+from modules.records.tasks import Task
+from modules.team.mailbox import mail_text
+
+Shown = str | Table
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A command of the console."""
+
+    name: str
+    what: str
+    """What it shows, for the list."""
+    show: Callable[[], Iterable[Shown]]
+
+
+def slash_commands(run: Run, prompt: Callable[[], str]) -> Mapping[str, SlashCommand]:
+    """Returns the commands, by name; `prompt` gives what the lead's model is told."""
+    commands = (
+        SlashCommand("/board", "all tasks and where they stand", lambda: _board(run.crew.tasks())),
+        SlashCommand("/team", "the workers and what each is at", lambda: _team(run.crew.workers())),
+        SlashCommand("/queue", "what waits to land, landed or came back", lambda: _queue(run)),
+        SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda: _inbox(run)),
+        SlashCommand("/mcp", "the MCP servers", lambda: run.crew.mcp_status().splitlines()),
+        SlashCommand("/prompt", "what the lead's model is told", lambda: prompt().splitlines()),
+    )
+    named = {command.name: command for command in commands}
+    named["/help"] = SlashCommand("/help", "this list", lambda: _help(named))
+    return named
+
+
+def slash_answer(commands: Mapping[str, SlashCommand], text: str) -> Iterable[Shown]:
+    """Returns what a slash command shows; an unknown one gets the list of those there are."""
+    name, _, _ = text.strip().partition(" ")
+    if name in commands:
+        return commands[name].show()
+    return [f"There is no command {name}.", *_help(commands)]
+
+
+def _board(tasks: Iterable[Task]) -> Iterator[Shown]:
+    table = _table("", "task", "status", "by", "")
+    for task in tasks:
+        note = f"landed as {task.landed_as[:SHORT]}" if task.landed_as else _waits_for(task)
+        table.add_row(
+            str(task.task_id),
+            _cell(task.draft.subject),
+            str(task.status),
+            _cell(f"{task.worker}, attempt {task.attempt}" if task.attempt > 1 else task.worker),
+            _cell(note),
+        )
+    yield table if table.rows else "The board is empty."
+
+
+def _waits_for(task: Task) -> str:
+    if task.reason:
+        return first_sentence(task.reason)
+    after = ", ".join(map(str, task.draft.after))
+    return f"after {after}" if after and task.status == "pending" else ""
+
+
+def _team(workers: Iterable[WorkerView]) -> Iterator[Shown]:
+    table = _table("worker", "role", "state", "task", "since", "at")
+    for worker in workers:
+        table.add_row(
+            _cell(worker.name),
+            _cell(worker.role),
+            str(worker.state),
+            "" if worker.task is None else str(worker.task),
+            f"{worker.since.astimezone():%H:%M:%S}",
+            _cell(worker.doing),
+        )
+    yield table if table.rows else "No worker is there; they start with the work."
+
+
+def _queue(run: Run) -> Iterator[Shown]:
+    table = _table("", "task", "status", "files", "")
+    for entry in run.crew.entries():
+        work = entry.submission
+        table.add_row(
+            str(entry.entry_id),
+            _cell(f"{work.task} {work.subject}"),
+            str(entry.status),
+            str(len(work.files)),
+            _cell(_verdict(entry)),
+        )
+    yield table if table.rows else "The merge queue is empty."
+    queue = run.house.queue
+    if queue.pause_reason:
+        yield f"The queue pauses: {queue.pause_reason}"
+    if queue.hold_reason:
+        yield f"{queue.target} stays where it is: {queue.hold_reason}"
+
+
+def _verdict(entry: Entry) -> str:
+    if not entry.landed_as:
+        return first_sentence(entry.reason)
+    tree = f", check passed on tree {entry.receipt.tree[:SHORT]}" if entry.receipt else ""
+    return f"landed as {entry.landed_as[:SHORT]}{tree}"
+
+
+def _inbox(run: Run) -> Iterator[Shown]:
+    mail = mail_text(run.house.mailbox.unread(LEAD)).splitlines()
+    questions = [
+        f"{question.agent} asks: {question.tool} {question.text}"
+        for question in run.house.questions.pending()
+    ]
+    yield from [*mail, *questions] or ["Nothing waits."]
+
+
+def _help(commands: Mapping[str, SlashCommand]) -> list[Shown]:
+    listed = [f"{name:10} {command.what}" for name, command in sorted(commands.items())]
+    return [
+        *listed,
+        f"{'exit':10} ends the crew and leaves, as do quit and Ctrl-D",
+        f"{'Ctrl-C':10} stops the lead, or answers no; twice at once: ends the crew and leaves",
+        f"{'Alt-Enter':10} begins a new line of what you type",
+    ]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _cell(text: str) -> Text:
+    return Text(visible_line(text))

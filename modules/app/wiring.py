@@ -1,0 +1,330 @@
+"""The one place that joins objects: what a run is made of."""
+
+import asyncio
+import os
+import random
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from modules.agent.brain import Head
+from modules.app.attempt import Attempts
+from modules.app.budget import Budget
+from modules.app.cli_options import RunOptions
+from modules.app.crew import LEAD, Crew
+from modules.app.event_bus import EventBus
+from modules.app.gates import Toolset, make_pool
+from modules.app.house import House
+from modules.app.lead_agent import LeadAgent
+from modules.app.merging import MergeDriver
+from modules.app.models import Models
+from modules.app.opening import Opened, now, open_repository_at, settings_for
+from modules.app.questions import QuestionDesk
+from modules.app.run import Run
+from modules.context.prompts import lead_opening, lead_prompt
+from modules.context.session import Session
+from modules.context.spill import sweep_spills
+from modules.git.check_tree import remove_check_trees
+from modules.git.lane_sweep import sweep_lanes
+from modules.git.run_git import FALLBACK_IDENTITY
+from modules.mcp_client.config import read_servers
+from modules.mcp_client.launch import Launch
+from modules.mcp_client.session import McpHub
+from modules.providers.choose import choose_model
+from modules.providers.provider import Provider
+from modules.providers.retrying import Retrying
+from modules.records.events import TaskChanged, WorkerChanged
+from modules.records.settings import Environment, Settings
+from modules.records.tasks import Task
+from modules.safety.child_environment import child_environment, is_never_passed
+from modules.safety.fence import Fence
+from modules.safety.grants import Grants
+from modules.safety.ground import Ground
+from modules.safety.hidden_places import hidden_places
+from modules.safety.hook_settings import read_hooks
+from modules.safety.hooks import HookRunner
+from modules.safety.jail import JailSpec
+from modules.safety.jail_setup import prepare_jail
+from modules.safety.permissions import PermissionManager, Standing
+from modules.safety.sandbox import Probe, jailed_argv, probe
+from modules.safety.secrets import SecretMask, secret_values
+from modules.safety.trust import TrustStatus
+from modules.team.mailbox import Mailbox
+from modules.team.merge_queue import MergeQueue
+from modules.team.supervisor import Member, Supervisor
+from modules.team.task_board import TaskBoard
+from tools.catalog import LANE_TOOLS, LEAD_TOOLS
+from tools.crew_context import CrewContext
+from tools.lane_context import LaneContext
+
+USER_HOOKS = "hooks.json"
+
+
+def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
+    """Returns a run on the repository `folder` lies in; raises PersonFault when it can't start."""
+    opened = open_repository_at(folder, target=options.target or "")
+    settings, trust = settings_for(opened, options.flags())
+    if settings.target and settings.target != opened.repository.target:
+        opened = open_repository_at(folder, target=settings.target)
+    events = EventBus(now)
+    budget = Budget(
+        limit_usd=settings.budget_usd, limit_tokens=settings.budget_tokens, warn=events.notice
+    )
+    models = _models(opened, settings, budget, events)
+    models.check(settings.worker_model)
+    house = _house(opened, settings, trust, events, budget, models, has_person=has_person)
+    crew = Crew(house)
+    supervisor = Supervisor(
+        house.board,
+        most_workers=settings.workers,
+        lease=timedelta(seconds=settings.lease_seconds),
+        attempt=Attempts(house, crew).work,
+        clock=now,
+        on_change=lambda member, why: events.emit(_worker_event(member, why)),
+    )
+    crew.join(supervisor)
+    return Run(house, crew, supervisor)
+
+
+def join_lead(run: Run) -> LeadAgent:
+    """Returns the lead's agent for a run."""
+    house = run.house
+    run.crew.has_lead = True
+    started = house.clock()
+    session = Session(
+        house.paths.sessions / f"lead-{started:%Y%m%d-%H%M%S}-{house.pid}.jsonl", clock=house.clock
+    )
+    session.open(agent=LEAD)
+    temporary = house.paths.temporary / LEAD
+    pool = make_pool(
+        house,
+        session=session,
+        toolset=Toolset(
+            lane_tools=LANE_TOOLS,
+            lane=_lead_lane(house, temporary),
+            crew_tools=LEAD_TOOLS,
+            crew=CrewContext(agent=LEAD, crew=run.crew),
+        ),
+        standing=Standing(
+            agent=LEAD,
+            role="",
+            is_worker=False,
+            is_jailed=house.sandbox.is_jail,
+            mode=house.settings.mode,
+            ground=Ground(
+                root=house.paths.root,
+                main_checkout=house.paths.root,
+                home=house.environment.home,
+                user_folder=house.environment.user_folder,
+                tmp=temporary,
+            ),
+        ),
+    )
+    brain = house.models.brain(
+        house.settings.model,
+        session=session,
+        pool=pool,
+        head=lambda model: Head(agent=LEAD, model=model, system=lead_system_prompt(house)),
+    )
+    return LeadAgent(
+        session=session,
+        brain=brain,
+        pool=pool,
+        mailbox=house.mailbox,
+        opening=lambda: lead_opening(
+            target=house.repository.target,
+            commit=house.queue.landed,
+            today=house.clock().date(),
+            hook_context=run.hook_context,
+        ),
+    )
+
+
+def lead_system_prompt(house: House) -> str:
+    """Returns what the lead's model is told at the head of every request."""
+    return lead_prompt(
+        root=str(house.paths.root),
+        check=house.settings.check,
+        target=house.repository.target,
+    )
+
+
+def _models(opened: Opened, settings: Settings, budget: Budget, events: EventBus) -> Models:
+    def retrying(provider: Provider, agent: str) -> Provider:
+        return Retrying(
+            provider,
+            sleep=asyncio.sleep,
+            random=random.random,
+            clock=now,
+            notice=events.notice,
+        )
+
+    return Models(
+        choose=lambda spec: choose_model(
+            spec or settings.model, settings, opened.environment, clock=now, sleep=asyncio.sleep
+        ),
+        retrying=retrying,
+        budget=budget,
+        events=events,
+    )
+
+
+def _house(
+    opened: Opened,
+    settings: Settings,
+    trust: TrustStatus,
+    events: EventBus,
+    budget: Budget,
+    models: Models,
+    *,
+    has_person: bool,
+) -> House:
+    environment, paths = opened.environment, opened.paths
+    board = TaskBoard(paths, clock=now, on_change=lambda task: events.emit(_task_event(task)))
+    sandbox = probe(environment)
+    grants = Grants(environment.user_folder, paths.root)
+    queue = MergeQueue(
+        opened.repository,
+        check=settings.check,
+        check_timeout_seconds=settings.check_timeout_seconds,
+        clock=now,
+        on_change=lambda entry: merging.changed(entry),
+        may_land=lambda entry: merging.may_land(entry),
+        environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
+        wrap=_check_jail(opened, sandbox),
+    )
+    merging = MergeDriver(queue, board, events)
+    is_trusted = trust is TrustStatus.TRUSTED
+    return House(
+        clock=now,
+        environment=environment,
+        settings=settings,
+        repository=opened.repository,
+        paths=paths,
+        events=events,
+        board=board,
+        mailbox=Mailbox(paths, clock=now),
+        queue=queue,
+        merging=merging,
+        permissions=PermissionManager(
+            settings.rules + grants.rules(), mode=settings.mode, store=grants.add
+        ),
+        hooks=_hooks(opened, events, is_trusted=is_trusted),
+        questions=QuestionDesk(
+            events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
+        ),
+        mcp=McpHub(Launch(folder=paths.root, variables=environment.variables)),
+        mcp_servers=(read_servers(paths.mcp_settings, environment.variables) if is_trusted else ()),
+        mask=SecretMask(secret_values(environment.variables)),
+        sandbox=sandbox,
+        budget=budget,
+        models=models,
+        sweep=lambda: _sweep(opened),
+        tidy=lambda: remove_check_trees(opened.repository),
+        pid=os.getpid(),
+        failed=asyncio.get_running_loop().create_future(),
+    )
+
+
+def _sweep(opened: Opened) -> list[str]:
+    """Puts right what a dead lead left and deletes spilled output nobody needs any more."""
+    sweep_spills(opened.paths.outputs, now=now())
+    return sweep_lanes(opened.repository, now=now())
+
+
+def _hooks(opened: Opened, events: EventBus, *, is_trusted: bool) -> HookRunner:
+    """Returns the person's own hooks and, of a trusted folder, the repository's."""
+    paths = [opened.environment.user_folder / USER_HOOKS]
+    if is_trusted:
+        paths.append(opened.paths.hook_settings)
+    found = [read_hooks(path) for path in paths]
+    for warning in (warning for file in found for warning in file.warnings):
+        events.notice(warning)
+    return HookRunner(
+        [hook for file in found for hook in file.hooks],
+        project=opened.paths.root,
+        variables=opened.environment.variables,
+    )
+
+
+def _mcp_variables(environment: Environment) -> dict[str, str]:
+    """Returns what `.mcp.json` may name: the environment without keys, and our own Python."""
+    variables = {
+        name: value for name, value in environment.variables.items() if not is_never_passed(name)
+    }
+    return {**variables, "CREWYARD_PYTHON": sys.executable}
+
+
+def _hidden(opened: Opened) -> tuple[Path, ...]:
+    """Returns the places of secrets that no jail of this run may show."""
+    return hidden_places(
+        home=opened.environment.home,
+        user_folder=opened.environment.user_folder,
+        project=opened.paths.root,
+    )
+
+
+def _check_jail(opened: Opened, sandbox: Probe) -> Callable[[list[str], Path, Path], list[str]]:
+    """Returns what puts a check into the sandbox: it writes its tree and its scratch alone."""
+
+    def wrap(argv: list[str], folder: Path, scratch: Path) -> list[str]:
+        spec = JailSpec(folder=folder, temporary=scratch, hidden=_hidden(opened), network="shared")
+        prepare_jail(spec, sandbox.kind, person=FALLBACK_IDENTITY)
+        return jailed_argv(argv, spec, sandbox.kind)
+
+    return wrap
+
+
+def _lead_lane(house: House, temporary: Path) -> LaneContext:
+    """Returns what the lead's own tools work with: its bash reads all and writes its own tmp."""
+    spec = JailSpec(
+        folder=temporary / "work",
+        temporary=temporary,
+        readable=(house.paths.root,),
+        hidden=hidden_places(
+            home=house.environment.home,
+            user_folder=house.environment.user_folder,
+            project=house.paths.root,
+        ),
+        network="shared",
+    )
+    spec.folder.mkdir(parents=True, exist_ok=True)
+    prepare_jail(spec, house.sandbox.kind, person=house.repository.git.identity)
+
+    def wrap(argv: list[str]) -> list[str]:
+        there = ["env", "-C", str(house.paths.root), *argv]
+        return jailed_argv(there, spec, house.sandbox.kind)
+
+    return LaneContext(
+        root=house.paths.root,
+        environment=child_environment(house.environment.variables, temporary=temporary),
+        temporary=temporary,
+        fence=Fence(house.paths.root),
+        wrap=wrap,
+    )
+
+
+def _task_event(task: Task) -> TaskChanged:
+    return TaskChanged(
+        at=task.changed_at,
+        task=task.task_id,
+        subject=task.draft.subject,
+        status=str(task.status),
+        worker=task.worker,
+        attempt=task.attempt,
+        reason=task.reason,
+        landed_as=task.landed_as,
+    )
+
+
+def _worker_event(member: Member, why: str) -> WorkerChanged:
+    return WorkerChanged(
+        at=member.since,
+        worker=member.name,
+        role=member.role,
+        state=str(member.state),
+        task=member.task,
+        pid=member.pid,
+        why=why,
+    )

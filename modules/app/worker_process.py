@@ -1,0 +1,163 @@
+"""One worker's process: started in its jail, served over its pipe, watched, and ended whole.
+
+A worker that is silent for two leases in a row while its process lives loses its claim, and goes on
+being served: what it still brings is kept for review. It is killed when it stays silent.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from modules.app.desk import WorkerDesk
+from modules.app.house import House
+from modules.app.program import MAIN
+from modules.git.lane_state import Lane
+from modules.git.worktrees import admin_folder
+from modules.records.errors import CrewyardError, PersonFault
+from modules.records.protocol import LONGEST_LINE_BYTES
+from modules.safety.child_environment import child_environment
+from modules.safety.hidden_places import hidden_places
+from modules.safety.jail import GitGround, JailSpec
+from modules.safety.jail_setup import prepare_jail
+from modules.safety.sandbox import jailed_argv
+from modules.team.broker import Broker
+
+STOP_SECONDS = 3.0
+CHECKS_UNTIL_LOST = 2
+LEASES_UNTIL_KILLED = 5
+
+
+class WorkerLost(CrewyardError):
+    """The worker's process is gone, or as good as gone; the message says how."""
+
+
+async def run_worker(
+    house: House,
+    *,
+    lane: Lane,
+    temporary: Path,
+    desk: WorkerDesk,
+    on_start: Callable[[int], None],
+) -> None:
+    """Runs a worker in its lane until it ends; whatever it started has ended when this returns.
+
+    `on_start` gets the process's id. Raises WorkerLost when it died, and what answering it raised.
+    """
+    process = await _start(house, lane, temporary)
+    on_start(process.pid)
+    if process.stdin is None or process.stdout is None:
+        raise RuntimeError("A worker was started without pipes.")
+    watch = asyncio.create_task(_watch(process, desk, house.settings.lease_seconds))
+    try:
+        await Broker(process.stdout, process.stdin, desk).serve()
+        await process.wait()
+    except* CrewyardError as group:
+        raise _first(group) from None
+    finally:
+        watch.cancel()
+        await _end(process)
+    if process.returncode:
+        raise WorkerLost(f"The worker died ({_ending(process.returncode)}).")
+
+
+def worker_environment(house: House, temporary: Path) -> dict[str, str]:
+    """Returns the whole environment of a worker and of what it starts."""
+    return child_environment(house.environment.variables, temporary=temporary)
+
+
+async def _start(house: House, lane: Lane, temporary: Path) -> asyncio.subprocess.Process:
+    jail = _jail(house, lane, temporary)
+    person = house.repository.git.identity
+    await asyncio.to_thread(prepare_jail, jail, house.sandbox.kind, person=person)
+    argv = [sys.executable, str(MAIN), "worker-process"]
+    log = (house.paths.sessions / f"{lane.name}.log").open("ab")
+    try:
+        return await asyncio.create_subprocess_exec(
+            *jailed_argv(argv, jail, house.sandbox.kind),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            cwd=lane.path,
+            env=worker_environment(house, temporary),
+            start_new_session=True,
+            limit=LONGEST_LINE_BYTES,
+        )
+    except OSError as error:
+        raise WorkerLost(f"The worker's process could not be started: {error}") from error
+    finally:
+        log.close()
+
+
+def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
+    admin_dir = admin_folder(house.repository, lane.path)
+    if admin_dir is None:
+        raise WorkerLost(f"git does not know the lane {lane.name}.")
+    return JailSpec(
+        folder=lane.path,
+        temporary=temporary,
+        git=GitGround(
+            common_dir=house.repository.common_dir,
+            admin_dir=admin_dir,
+            branch_ref=f"refs/heads/{lane.branch}",
+        ),
+        hidden=hidden_places(
+            home=house.environment.home,
+            user_folder=house.environment.user_folder,
+            project=house.paths.root,
+        ),
+    )
+
+
+async def _watch(
+    process: asyncio.subprocess.Process, desk: WorkerDesk, lease_seconds: float
+) -> None:
+    """Takes the claim of a worker that has fallen silent; kills one that stays silent."""
+    silent_checks = 0
+    while True:
+        await asyncio.sleep(lease_seconds)
+        silent_checks = silent_checks + 1 if desk.silent_seconds > lease_seconds else 0
+        if silent_checks == CHECKS_UNTIL_LOST:
+            desk.lose_claim(f"The worker was silent for {desk.silent_seconds:.0f} s.")
+        if silent_checks == LEASES_UNTIL_KILLED:
+            _kill_group(process.pid)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends a worker and everything in its process group, and waits for it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), STOP_SECONDS)
+    except TimeoutError:
+        _kill_group(process.pid)
+        await process.wait()
+    _kill_group(process.pid)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # everybody of the group has gone already
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return signal.Signals(-code).name
+    return f"exit code {code}"
+
+
+def _first(group: BaseExceptionGroup[CrewyardError]) -> CrewyardError:
+    """Returns the error of a group that says most: one a person must act on, else the first."""
+    errors = list(_flat(group))
+    return next((error for error in errors if isinstance(error, PersonFault)), errors[0])
+
+
+def _flat(group: BaseExceptionGroup[CrewyardError]) -> Iterator[CrewyardError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _flat(error)
+        else:
+            yield error

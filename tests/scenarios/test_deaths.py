@@ -1,0 +1,286 @@
+"""Whoever dies, and however: no work is lost, nothing is left running, the next run goes on."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from modules.records.tasks import TaskDraft
+from tests.scenarios.programs import (
+    PASSING,
+    Program,
+    assert_nothing_left,
+    assert_proven,
+    bash,
+    calls,
+    commit,
+    crewyard,
+    eventually,
+    git,
+    heard,
+    lanes_in,
+    make_repository,
+    make_script,
+    post,
+    processes_in,
+    salvaged,
+    started,
+    submit,
+    tasks,
+    worker,
+    write,
+    writing,
+)
+
+pytestmark = pytest.mark.slow
+
+GONE_SECONDS = 10.0
+HELD = Path("go-on")
+"""A file in the main checkout, excluded from git, that lets a held worker go on."""
+LANDED = "until git log --format=%s refs/crewyard/landed/main | grep -q '{}'; do sleep 0.05; done"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "sample", {".gitignore": f"/{HELD}\n"})
+
+
+def holding(repository: Path, folder: Path, subject: str = "long work") -> str:
+    """Returns the SPEC of a worker that stays in mid-task until `go-on` is there.
+
+    By then it has work that it has not committed.
+    """
+    until = f"until test -e {repository / HELD}; do sleep 0.05; done"
+    return make_script(
+        folder,
+        [
+            worker(
+                subject,
+                calls(write("work.py", "first = 1\n"), bash(until)),
+                calls(commit("work")),
+                calls(submit("work is there")),
+            )
+        ],
+    )
+
+
+def in_mid_task(program: Program, repository: Path) -> list[int]:
+    """Waits until a worker is held and returns the processes that are at work in its lane."""
+    program.wait_for("bash until")
+    return eventually(lambda: held_processes(repository))
+
+
+def held_processes(repository: Path) -> list[int]:
+    found = [pid for lane in lanes_in(repository) for pid in processes_in(lane)]
+    return found if any("sleep" in command_of(pid) for pid in found) else []
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""  # it has ended
+
+
+def let_go_on(repository: Path) -> None:
+    (repository / HELD).touch()
+
+
+def assert_work_landed_once(repository: Path) -> None:
+    assert git(repository, "log", "--format=%s").split("\n") == ["long work", "first"]
+    assert (repository / "work.py").read_text() == "first = 1\n"
+
+
+def test_killed_workers_task_is_taken_up_again_and_its_edits_are_kept(
+    repository: Path, tmp_path: Path
+) -> None:
+    spec = holding(repository, tmp_path)
+    post(repository, TaskDraft(subject="long work"))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        assert len(in_mid_task(program, repository)) > 1
+        (shown,) = crewyard("team", "--json", cwd=repository).document["workers"]
+        assert (shown["state"], shown["task"]) == ("working", 1)
+        os.kill(shown["pid"], signal.SIGKILL)
+        eventually(lambda: salvaged(repository))
+        let_go_on(repository)
+        code = program.end()
+
+    assert code == 0, program.said
+    (task,) = tasks(repository)
+    assert (task["attempt"], task["verified"]) == (2, True)
+    assert_work_landed_once(repository)
+    ((ref, names),) = salvaged(repository).items()
+    assert ref.startswith("refs/crewyard/salvage/t1-1-")
+    assert "work.py" in names.split()
+    assert git(repository, "show", f"{ref}:work.py") == "first = 1"
+    opening = heard(repository, "t1-2-*")
+    assert "This is attempt 2. The worker died (SIGKILL)" in opening
+    assert ref in opening
+    assert_nothing_left(repository)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)],
+    ids=["sigint", "sigterm", "sighup"],
+)
+def test_lead_that_is_told_to_end_gives_tasks_back_and_the_next_run_ends_them(
+    number: signal.Signals, code: int, repository: Path, tmp_path: Path
+) -> None:
+    spec = holding(repository, tmp_path)
+    post(repository, TaskDraft(subject="long work", attempts_allowed=1))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        in_mid_task(program, repository)
+        began = time.monotonic()
+        os.kill(program.process.pid, number)
+        assert program.end() == code, program.said
+
+    assert time.monotonic() - began < GONE_SECONDS
+    (task,) = tasks(repository)
+    assert (task["status"], task["attempt"]) == ("pending", 1)
+    ((ref, _),) = salvaged(repository).items()
+    assert git(repository, "show", f"{ref}:work.py") == "first = 1"
+    assert_nothing_left(repository)
+    assert crewyard("team", "--json", cwd=repository).document["lead"] is None
+
+    let_go_on(repository)
+    ended = crewyard("work", "--json", "--check", PASSING, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    assert_proven(repository, ended.document)
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+
+
+def test_killed_lead_leaves_no_process_and_the_next_run_takes_over(
+    repository: Path, tmp_path: Path
+) -> None:
+    spec = holding(repository, tmp_path)
+    post(repository, TaskDraft(subject="long work", attempts_allowed=1))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        in_mid_task(program, repository)
+        os.kill(program.process.pid, signal.SIGKILL)
+        program.process.wait()
+
+        eventually(lambda: not processes_in(repository), within_seconds=GONE_SECONDS)
+
+    (task,) = tasks(repository)
+    assert task["status"] == "in_progress"
+    assert crewyard("team", "--json", cwd=repository).document["lead"] is None
+
+    let_go_on(repository)
+    ended = crewyard("work", "--json", "--check", PASSING, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    assert_proven(repository, ended.document)
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+
+
+def test_lead_killed_between_check_and_landing_lands_once(repository: Path, tmp_path: Path) -> None:
+    """The check is at work when the lead dies; the next run finds the entry and checks it anew."""
+    spec = make_script(tmp_path, [writing("long work", "work.py", "first = 1\n")])
+    check = f"until test -e {repository / HELD}; do sleep 0.05; done"
+    post(repository, TaskDraft(subject="long work"))
+
+    with started("work", "--check", check, "--model", spec, cwd=repository) as program:
+        place = repository / ".worktrees" / "check-1"
+        eventually(lambda: place.is_dir() and processes_in(place))
+        os.kill(program.process.pid, signal.SIGKILL)
+        program.process.wait()
+        eventually(lambda: not processes_in(repository), within_seconds=GONE_SECONDS)
+
+    (entry,) = crewyard("queue", "--json", cwd=repository).document
+    assert (entry["status"], entry["landed_as"]) == ("checking", "")
+
+    let_go_on(repository)
+    ended = crewyard("work", "--json", "--check", check, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    assert_proven(repository, ended.document)
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+
+
+def test_second_lead_is_refused_and_the_first_goes_on(repository: Path, tmp_path: Path) -> None:
+    spec = holding(repository, tmp_path)
+    post(repository, TaskDraft(subject="long work"))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        at_work = in_mid_task(program, repository)
+        second = crewyard("work", "--check", PASSING, "--model", spec, cwd=repository)
+        assert second.code == 2
+        assert f"pid {program.process.pid}" in second.err
+        assert set(at_work) <= set(processes_in(repository))
+        let_go_on(repository)
+        assert program.end() == 0, program.said
+
+    assert tasks(repository)[0]["attempt"] == 1
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+
+
+def test_lock_of_a_dead_lead_stops_nobody(repository: Path, tmp_path: Path) -> None:
+    """The file names a pid that lives and is no lead's: this test's own."""
+    spec = make_script(tmp_path, [writing("long work", "work.py", "first = 1\n")])
+    post(repository, TaskDraft(subject="long work"))
+    (repository / ".team" / "lead.lock").write_text(f"pid {os.getpid()}\n")
+
+    assert crewyard("team", "--json", cwd=repository).document["lead"] is None
+    ended = crewyard("work", "--json", "--check", PASSING, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+
+
+def test_task_of_another_shell_is_taken_at_once(repository: Path, tmp_path: Path) -> None:
+    """The first worker ends only once the task that was added meanwhile has landed."""
+    spec = make_script(
+        tmp_path,
+        [
+            worker(
+                "long work",
+                calls(bash(LANDED.format("short work"))),
+                calls(write("work.py", "first = 1\n"), commit("work")),
+                calls(submit("work is there")),
+            ),
+            writing("short work", "short.py", "short = 1\n"),
+        ],
+    )
+    post(repository, TaskDraft(subject="long work"))
+
+    with started(
+        *("work", "--workers", "2", "--check", PASSING, "--model", spec), cwd=repository
+    ) as program:
+        program.wait_for("bash until")
+        added = crewyard("task", "add", "short work", cwd=repository)
+        assert added.code == 0
+        assert program.end() == 0, program.said
+
+    assert git(repository, "log", "--format=%s").split("\n") == ["long work", "short work", "first"]
+    assert_nothing_left(repository)
+
+
+def test_cancelled_task_is_stopped_in_mid_work_and_its_edits_are_kept(
+    repository: Path, tmp_path: Path
+) -> None:
+    spec = holding(repository, tmp_path)
+    post(repository, TaskDraft(subject="long work"))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        in_mid_task(program, repository)
+        assert crewyard("task", "cancel", "1", cwd=repository).code == 0
+        let_go_on(repository)
+        assert program.end() == 0, program.said
+
+    (task,) = tasks(repository)
+    assert (task["status"], task["landed_as"]) == ("cancelled", "")
+    assert git(repository, "log", "--format=%s") == "first"
+    assert any("work.py" in names.split() for names in salvaged(repository).values())
+    assert_nothing_left(repository)

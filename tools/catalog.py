@@ -1,0 +1,43 @@
+"""Who gets which tools."""
+
+from typing import Any
+
+from modules.records.tooling import Tool
+from tools.board import BOARD_TOOLS
+from tools.crew_context import CrewContext
+from tools.files import FILE_TOOLS
+from tools.lane_context import LaneContext
+from tools.mcp import MCP_TOOLS
+from tools.merge import MERGE_TOOLS, SUBMIT_TOOL
+from tools.person import PERSON_TOOLS
+from tools.search import SEARCH_TOOLS
+from tools.shell import SHELL_TOOLS
+from tools.team import ASK_TOOL, MESSAGE_TOOL, TEAM_TOOLS
+from tools.todo import TODO_TOOLS
+from tools.worktree import WORKTREE_TOOLS
+
+LANE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
+    *SHELL_TOOLS,
+    *FILE_TOOLS,
+    *SEARCH_TOOLS,
+    *TODO_TOOLS,
+)
+"""Run in the agent's own process and folder: the lead's and every worker's."""
+
+LEAD_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
+    *BOARD_TOOLS,
+    *TEAM_TOOLS,
+    *WORKTREE_TOOLS,
+    *MERGE_TOOLS,
+    *PERSON_TOOLS,
+    *MCP_TOOLS,
+)
+"""The lead's alone, in its process."""
+
+WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
+    SUBMIT_TOOL,
+    ASK_TOOL,
+    MESSAGE_TOOL,
+    *PERSON_TOOLS,
+)
+"""A worker's, run in the lead's process."""

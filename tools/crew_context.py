@@ -1,0 +1,61 @@
+"""What the lead's tools work with: the crew's services, for one calling agent."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from modules.records.crew import WorkerView
+from modules.records.merges import Entry
+from modules.records.tasks import Task, TaskDraft
+from modules.records.tooling import ToolResult
+
+
+class CrewDesk(Protocol):
+    """The crew's services; `agent` is whom the lead knows the caller to be."""
+
+    def post_task(self, draft: TaskDraft, *, agent: str) -> Task: ...
+
+    def tasks(self) -> list[Task]: ...
+
+    def workers(self) -> list[WorkerView]: ...
+
+    def spawn(self, *, name: str, role: str, model: str) -> None: ...
+
+    async def shut_down(self, name: str) -> None: ...
+
+    def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
+        """Sends to one worker, or to all when `to` is None; returns how many got it."""
+        ...
+
+    async def lane_lines(self) -> list[str]: ...
+
+    async def lane_info(self, name: str) -> str: ...
+
+    async def close_lane(self, name: str, *, action: str) -> str: ...
+
+    def entries(self) -> list[Entry]: ...
+
+    async def review(self, task_id: int) -> str: ...
+
+    async def integrate(self, task_id: int, *, strategy: str, reason: str) -> str: ...
+
+    async def ask_person(self, *, agent: str, question: str) -> str: ...
+
+    async def ask_lead(self, *, agent: str, question: str) -> str: ...
+
+    def mcp_status(self) -> str: ...
+
+
+class Submitter(Protocol):
+    """Takes in the work of one attempt."""
+
+    async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrewContext:
+    """The caller, and what its tools may reach."""
+
+    agent: str
+    crew: CrewDesk
+    submitter: Submitter | None = None
+    """None for an agent that has no attempt of its own (the lead)."""
