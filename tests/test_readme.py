@@ -12,7 +12,10 @@ import typer.main
 
 from modules.app.cli import app
 from modules.providers.presets import PRESETS, SCRIPTED
+from modules.records.settings import Rules, RuleText
+from modules.safety.rule_check import check_rules
 from modules.store.settings_file import SettingsFile, UserSettingsFile
+from tools.catalog import LANE_TOOLS
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(?P<kind>.*)\n(?P<text>(?:.*\n)*?)^```$", re.MULTILINE)
@@ -43,9 +46,9 @@ def table_commands() -> set[tuple[str, ...]]:
 
 
 def program_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Returns the path of every command that does something."""
+    """Returns the path of every command that does something, the program's own left out."""
     inner = getattr(command, "commands", {})
-    if not inner:
+    if path and (not inner or command.invoke_without_command):
         yield path
     for name, child in inner.items():
         yield from program_commands(child, (*path, name))
@@ -76,6 +79,18 @@ def test_settings_block_is_valid_and_names_every_setting() -> None:
 
     assert set(raw) == set(UserSettingsFile.model_fields)
     assert set(raw) - {"models"} == set(SettingsFile.model_fields)
+
+
+def test_settings_block_has_no_rule_that_does_nothing() -> None:
+    permissions = tomllib.loads(blocks("toml")[0])["permissions"]
+    rules = Rules(
+        **{
+            kind: tuple(RuleText(text=text, source="README.md") for text in texts)
+            for kind, texts in permissions.items()
+        }
+    )
+
+    assert check_rules(rules, [tool.name for tool in LANE_TOOLS]) == []
 
 
 def test_providers_table_names_every_provider_with_its_key() -> None:
