@@ -6,6 +6,7 @@ gives the task back to the board.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from modules.app.event_bus import EventBus
 from modules.records.events import EntryChanged, TargetHeld
@@ -20,10 +21,19 @@ from modules.team.task_board import BoardRefusal, TaskBoard
 class MergeDriver:
     """Lands entries one after the other for as long as it runs."""
 
-    def __init__(self, queue: MergeQueue, board: TaskBoard, events: EventBus) -> None:
+    def __init__(
+        self,
+        queue: MergeQueue,
+        board: TaskBoard,
+        events: EventBus,
+        *,
+        after_landing: Callable[[], object],
+    ) -> None:
         self._queue = queue
         self._board = board
         self._events = events
+        self._after_landing = after_landing
+        """Blocks; runs off the event loop."""
         self._wake = asyncio.Event()
         self._waiting: set[asyncio.Future[None]] = set()
         self._awaited: set[int] = set()
@@ -49,6 +59,8 @@ class MergeDriver:
                 entry = await self._queue.land_next()
             finally:
                 self._is_landing = False
+            if entry is not None and entry.status is EntryStatus.MERGED:
+                await asyncio.to_thread(self._after_landing)
             self._tell_held()
             self._settle_waiting()
             self._events.stir()

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from modules.git.repository import Repository, exclude_own_folders, open_repository
+from modules.git.state import restore_state
 from modules.records.settings import Environment, Settings
 from modules.safety.trust import TrustStatus, TrustStore
 from modules.store.config import read_environment, read_settings
@@ -37,6 +38,7 @@ def open_repository_at(folder: Path, *, target: str = "") -> Opened:
     environment = read_environment(os.environ)
     repository = open_repository(folder, variables=environment.variables, target=target)
     exclude_own_folders(repository)
+    restore_state(repository)
     return Opened(repository=repository, environment=environment, clock=now)
 
 

@@ -28,6 +28,7 @@ from modules.context.spill import sweep_spills
 from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
 from modules.git.run_git import FALLBACK_IDENTITY
+from modules.git.state import save_state
 from modules.mcp_client.config import read_servers
 from modules.mcp_client.launch import Launch
 from modules.mcp_client.session import McpHub
@@ -194,7 +195,12 @@ def _house(
         environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
         wrap=_check_jail(opened, sandbox),
     )
-    merging = MergeDriver(queue, board, events)
+    merging = MergeDriver(
+        queue,
+        board,
+        events,
+        after_landing=lambda: save_state(opened.repository, when=now()),
+    )
     is_trusted = trust is TrustStatus.TRUSTED
     return House(
         clock=now,
@@ -221,7 +227,7 @@ def _house(
         budget=budget,
         models=models,
         sweep=lambda: _sweep(opened),
-        tidy=lambda: remove_check_trees(opened.repository),
+        tidy=lambda: _tidy(opened),
         pid=os.getpid(),
         failed=asyncio.get_running_loop().create_future(),
     )
@@ -231,6 +237,12 @@ def _sweep(opened: Opened) -> list[str]:
     """Puts right what a dead lead left and deletes spilled output nobody needs any more."""
     sweep_spills(opened.paths.outputs, now=now())
     return sweep_lanes(opened.repository, now=now())
+
+
+def _tidy(opened: Opened) -> None:
+    """Leaves a run's end state: the journals kept once more, the queue's worktrees gone."""
+    save_state(opened.repository, when=now())
+    remove_check_trees(opened.repository)
 
 
 def _hooks(opened: Opened, events: EventBus, *, is_trusted: bool) -> HookRunner:
