@@ -15,6 +15,7 @@ from typer import Typer
 from modules.app import cli_board, cli_crew, cli_gate, cli_mcp, cli_queue, cli_trust
 from modules.app.cli_options import (
     HERE,
+    LAST,
     BudgetTokens,
     BudgetUsd,
     Check,
@@ -46,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="crewyard: %(message)s", stream=sys.stderr)
     _be_plain_about_text()
     try:
-        code = app(list(argv), standalone_mode=False)
+        code = app(_with_resume_value(argv), standalone_mode=False)
     except PersonFault as error:
         return _tell(error.line, error.exit_code, argv)
     except CrewyardError as error:
@@ -78,6 +79,12 @@ def root(
         str,
         typer.Option("--output-format", help="text, json or stream-json.", metavar="FORMAT"),
     ] = "text",
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", help="Go on with a conversation, the last one by default.", metavar="[ID]"
+        ),
+    ] = None,
     repo: Repo = HERE,
     model: Model = None,
     worker_model: WorkerModel = None,
@@ -101,6 +108,7 @@ def root(
         target=target,
         budget_usd=budget_usd,
         budget_tokens=budget_tokens,
+        resume=resume,
     )
     folder = folder_of(repo)
     if goal is None:
@@ -123,6 +131,16 @@ cli_gate.register(app)
 cli_mcp.register(app)
 cli_queue.register(app)
 cli_trust.register(app)
+
+
+def _with_resume_value(argv: Sequence[str]) -> list[str]:
+    """Returns the command line with `--resume` given a value, which may be left out."""
+    full = list(argv)
+    for place, word in enumerate(argv):
+        is_bare = place + 1 == len(argv) or argv[place + 1].startswith("-")
+        if word == "--resume" and is_bare:
+            full[place] = f"--resume={LAST}"
+    return full
 
 
 def _be_plain_about_text() -> None:

@@ -40,6 +40,8 @@ BudgetTokens = Annotated[
 ]
 
 HERE = Path()
+LAST = "last"
+"""What `--resume` means without an id."""
 
 
 class RunOptions(Record):
@@ -53,10 +55,13 @@ class RunOptions(Record):
     target: str | None = None
     budget_usd: float | None = None
     budget_tokens: int | None = None
+    resume: str | None = None
+    """The conversation of the lead to go on with."""
 
     def flags(self) -> Mapping[str, object]:
-        """Returns the options by the names of the settings."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        """Returns those options that are settings, by the names of the settings."""
+        names = [name for name in self.__struct_fields__ if name != "resume"]
+        return {name: getattr(self, name) for name in names}
 
 
 def folder_of(repo: Path) -> Path:

@@ -287,6 +287,11 @@ class _Output(Vt100_Output):
         # prompt_toolkit asks for a text file but only writes to it.
         super().__init__(stream, self._size, enable_cpr=False)  # type: ignore[arg-type]
 
+    def erase_down(self) -> None:
+        """Erases from the cursor's row down; it stands at the row's beginning."""
+        # tmux keeps in its history what is erased from the very first place of the screen.
+        self.write_raw("\x1b7\x1b[K\x1b[B\x1b[J\x1b8")
+
     def enable_bracketed_paste(self) -> None:
         """Does nothing."""
 

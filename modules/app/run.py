@@ -35,10 +35,14 @@ from modules.team.supervisor import Supervisor
 class Run:
     """One lead's crew at work on one repository."""
 
-    def __init__(self, house: House, crew: Crew, supervisor: Supervisor) -> None:
+    def __init__(
+        self, house: House, crew: Crew, supervisor: Supervisor, *, resume: str | None
+    ) -> None:
         self.house = house
         self.crew = crew
         self.supervisor = supervisor
+        self.resume = resume
+        """The conversation the lead is to go on with; None: a new one."""
         self.started_at: datetime = house.clock()
         self.hook_context = ""
         """What SessionStart hooks want the lead to read."""

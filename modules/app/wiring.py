@@ -11,7 +11,7 @@ from pathlib import Path
 from modules.agent.brain import Head
 from modules.app.attempt import Attempts
 from modules.app.budget import Budget
-from modules.app.cli_options import RunOptions
+from modules.app.cli_options import LAST, RunOptions
 from modules.app.crew import LEAD, Crew
 from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
@@ -35,6 +35,7 @@ from modules.mcp_client.session import McpHub
 from modules.providers.choose import choose_model
 from modules.providers.provider import Provider
 from modules.providers.retrying import Retrying
+from modules.records.errors import PersonFault
 from modules.records.events import TaskChanged, WorkerChanged
 from modules.records.settings import Environment, Settings
 from modules.records.tasks import Task
@@ -85,17 +86,14 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         on_change=lambda member, why: events.emit(_worker_event(member, why)),
     )
     crew.join(supervisor)
-    return Run(house, crew, supervisor)
+    return Run(house, crew, supervisor, resume=options.resume)
 
 
 def join_lead(run: Run) -> LeadAgent:
     """Returns the lead's agent for a run."""
     house = run.house
     run.crew.has_lead = True
-    started = house.clock()
-    session = Session(
-        house.paths.sessions / f"lead-{started:%Y%m%d-%H%M%S}-{house.pid}.jsonl", clock=house.clock
-    )
+    session = Session(_lead_journal(house, run.resume), clock=house.clock)
     session.open(agent=LEAD)
     temporary = house.paths.temporary / LEAD
     pool = make_pool(
@@ -140,6 +138,21 @@ def join_lead(run: Run) -> LeadAgent:
             hook_context=run.hook_context,
         ),
     )
+
+
+def _lead_journal(house: House, resume: str | None) -> Path:
+    """Returns a new conversation's journal, or that of the one to go on with."""
+    folder = house.paths.sessions
+    if resume is None:
+        return folder / f"lead-{house.clock():%Y%m%d-%H%M%S}-{house.pid}.jsonl"
+    found = sorted(path.stem for path in folder.glob("lead-*.jsonl"))
+    wanted = found[-1] if resume == LAST and found else resume
+    if wanted not in found:
+        raise PersonFault(
+            f"There is no conversation {resume!r} to go on with.",
+            hint=f"There are: {', '.join(found[-5:]) or 'none yet'}.",
+        )
+    return folder / f"{wanted}.jsonl"
 
 
 def lead_system_prompt(house: House) -> str:
