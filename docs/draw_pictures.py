@@ -17,9 +17,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 
 import pyte
+import yaml
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
@@ -27,6 +29,7 @@ from rich.text import Text
 PROJECT = Path(__file__).resolve().parents[1]
 PICTURES = PROJECT / "docs" / "pictures"
 LONGEST_SECONDS = 180.0
+CHECK = "python3 -m unittest discover -s tests"
 TEMPLATE = """\
 <svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -142,10 +145,10 @@ def draw(screen: Terminal, *, title: str, name: str) -> None:
 
 def line_text(screen: Terminal, y: int) -> Text:
     """Returns one line of the screen with its colours."""
+    cells = [screen.buffer[y][x] for x in range(screen.columns)]
     line = Text()
-    for x in range(screen.columns):
-        cell = screen.buffer[y][x]
-        line.append(cell.data, Style(color=colour(cell.fg), bold=cell.bold))
+    for (fg, bold), run in groupby(cells, key=lambda cell: (cell.fg, cell.bold)):
+        line.append("".join(cell.data for cell in run), Style(color=colour(fg), bold=bold))
     line.rstrip()
     return line
 
@@ -159,17 +162,42 @@ def colour(name: str) -> str | None:
     return name.replace("bright", "bright_").replace("brown", "yellow")
 
 
+def make_sample(folder: Path) -> None:
+    """Makes the demo's sample repository."""
+    text = (PROJECT / "modules" / "app" / "sample" / "files.yaml").read_text(encoding="utf-8")
+    for name, content in yaml.safe_load(text).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "-qb", "main"), ("add", "-A"), ("commit", "-qm", "tally has a mean")):
+        subprocess.run(["git", *identity, *words], cwd=folder, check=True, timeout=60)
+
+
 def main() -> int:
     """Draws all pictures."""
     folder = Path(tempfile.mkdtemp(prefix="crewyard-pictures-"))
+    program = [sys.executable, str(PROJECT / "main.py")]
+    home = {"HOME": str(folder), "CREWYARD_HOME": str(folder / "own")}
+    sample = folder / "tally"
+    shutil.copy(PICTURES / "console.yaml", folder / "crew.yaml")
     try:
-        screen = play(
-            [sys.executable, str(PROJECT / "main.py"), "demo"],
-            at=folder,
-            variables={"HOME": str(folder)},
-            size=(120, 200),
+        demo = play([*program, "demo"], at=folder, variables=home, size=(120, 200))
+        draw(demo, title="make demo", name="demo")
+        make_sample(sample)
+        console = play(
+            [*program, "--model", "scripted:../crew.yaml", "--check", CHECK],
+            at=sample,
+            variables=home,
+            size=(100, 40),
+            steps=[
+                Step("Say what you want", "Give tally a median, with tests.\r"),
+                Step("n = no", "n\r"),
+                Step("odd and even counts.", "/board\r"),
+                Step("completed", ""),
+            ],
         )
-        draw(screen, title="make demo", name="demo")
+        draw(console, title="crewyard", name="console")
     finally:
         shutil.rmtree(folder)
     return 0
