@@ -37,27 +37,24 @@ from tests.scenarios.programs import (
 pytestmark = pytest.mark.slow
 
 GONE_SECONDS = 10.0
-HELD = Path("go-on")
-"""A file in the main checkout, excluded from git, that lets a held worker go on."""
+GO_ON = "refs/tags/go-on"
+"""Lets a held worker go on; a jailed worker sees no file beside its lane, but git's refs."""
 LANDED = "until git log --format=%s refs/crewyard/landed/main | grep -q '{}'; do sleep 0.05; done"
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    return make_repository(tmp_path / "sample", {".gitignore": f"/{HELD}\n"})
+    return make_repository(tmp_path / "sample", {"README.md": "a sample\n"})
 
 
-def holding(repository: Path, folder: Path, subject: str = "long work") -> str:
-    """Returns the SPEC of a worker that stays in mid-task until `go-on` is there.
-
-    By then it has work that it has not committed.
-    """
-    until = f"until test -e {repository / HELD}; do sleep 0.05; done"
+def holding(folder: Path) -> str:
+    """Returns the SPEC of a worker that is held in mid-task with work it has not committed."""
+    until = f"until git show-ref -q {GO_ON}; do sleep 0.05; done"
     return make_script(
         folder,
         [
             worker(
-                subject,
+                "long work",
                 calls(write("work.py", "first = 1\n"), bash(until)),
                 calls(commit("work")),
                 calls(submit("work is there")),
@@ -85,7 +82,7 @@ def command_of(pid: int) -> str:
 
 
 def let_go_on(repository: Path) -> None:
-    (repository / HELD).touch()
+    git(repository, "update-ref", GO_ON, "HEAD")
 
 
 def assert_work_landed_once(repository: Path) -> None:
@@ -96,7 +93,7 @@ def assert_work_landed_once(repository: Path) -> None:
 def test_killed_workers_task_is_taken_up_again_and_its_edits_are_kept(
     repository: Path, tmp_path: Path
 ) -> None:
-    spec = holding(repository, tmp_path)
+    spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work"))
 
     with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
@@ -130,7 +127,7 @@ def test_killed_workers_task_is_taken_up_again_and_its_edits_are_kept(
 def test_lead_that_is_told_to_end_gives_tasks_back_and_the_next_run_ends_them(
     number: signal.Signals, code: int, repository: Path, tmp_path: Path
 ) -> None:
-    spec = holding(repository, tmp_path)
+    spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work", attempts_allowed=1))
 
     with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
@@ -159,7 +156,7 @@ def test_lead_that_is_told_to_end_gives_tasks_back_and_the_next_run_ends_them(
 def test_killed_lead_leaves_no_process_and_the_next_run_takes_over(
     repository: Path, tmp_path: Path
 ) -> None:
-    spec = holding(repository, tmp_path)
+    spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work", attempts_allowed=1))
 
     with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
@@ -185,10 +182,9 @@ def test_killed_lead_leaves_no_process_and_the_next_run_takes_over(
 def test_lead_killed_between_check_and_landing_lands_once(repository: Path, tmp_path: Path) -> None:
     """The check is at work when the lead dies; the next run finds the entry and checks it anew."""
     spec = make_script(tmp_path, [writing("long work", "work.py", "first = 1\n")])
-    check = f"until test -e {repository / HELD}; do sleep 0.05; done"
     post(repository, TaskDraft(subject="long work"))
 
-    with started("work", "--check", check, "--model", spec, cwd=repository) as program:
+    with started("work", "--check", "sleep 60", "--model", spec, cwd=repository) as program:
         place = repository / ".worktrees" / "check-1"
         eventually(lambda: place.is_dir() and processes_in(place))
         os.kill(program.process.pid, signal.SIGKILL)
@@ -198,8 +194,7 @@ def test_lead_killed_between_check_and_landing_lands_once(repository: Path, tmp_
     (entry,) = crewyard("queue", "--json", cwd=repository).document
     assert (entry["status"], entry["landed_as"]) == ("checking", "")
 
-    let_go_on(repository)
-    ended = crewyard("work", "--json", "--check", check, "--model", spec, cwd=repository)
+    ended = crewyard("work", "--json", "--check", PASSING, "--model", spec, cwd=repository)
 
     assert ended.code == 0, ended
     assert_proven(repository, ended.document)
@@ -208,15 +203,15 @@ def test_lead_killed_between_check_and_landing_lands_once(repository: Path, tmp_
 
 
 def test_second_lead_is_refused_and_the_first_goes_on(repository: Path, tmp_path: Path) -> None:
-    spec = holding(repository, tmp_path)
+    spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work"))
 
     with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
-        at_work = in_mid_task(program, repository)
+        in_mid_task(program, repository)
         second = crewyard("work", "--check", PASSING, "--model", spec, cwd=repository)
         assert second.code == 2
         assert f"pid {program.process.pid}" in second.err
-        assert set(at_work) <= set(processes_in(repository))
+        assert held_processes(repository)
         let_go_on(repository)
         assert program.end() == 0, program.said
 
@@ -270,7 +265,7 @@ def test_task_of_another_shell_is_taken_at_once(repository: Path, tmp_path: Path
 def test_cancelled_task_is_stopped_in_mid_work_and_its_edits_are_kept(
     repository: Path, tmp_path: Path
 ) -> None:
-    spec = holding(repository, tmp_path)
+    spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work"))
 
     with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
