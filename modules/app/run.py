@@ -189,6 +189,7 @@ class Run:
 
     async def _leave(self, lock: LeadLock) -> None:
         await self.supervisor.stop()
+        await self._close_left_lanes()
         await self.house.mcp.stop()
         await asyncio.to_thread(self.house.tidy)
         self._write_crew()
