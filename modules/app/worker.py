@@ -58,6 +58,8 @@ class LeadLine:
         self._writer = writer
         self._numbers = count(1)
         self._open: dict[int, asyncio.Future[AnyLeadMessage]] = {}
+        self._is_deaf = False
+        """True once nobody listens any more: no answer would ever come."""
         self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(AnyLeadMessage)
 
@@ -78,12 +80,15 @@ class LeadLine:
 
     async def listen(self) -> None:
         """Hands answers to whoever waits for them; ends only by raising LeadGone."""
-        while True:
-            message = await self.receive()
-            if isinstance(message, Stop):
-                raise LeadGone
-            if not isinstance(message, Assigned):
-                self._open.pop(message.seq).set_result(message)
+        try:
+            while True:
+                message = await self.receive()
+                if isinstance(message, Stop):
+                    raise LeadGone
+                if not isinstance(message, Assigned):
+                    self._open.pop(message.seq).set_result(message)
+        finally:
+            self._is_deaf = True
 
     async def ask_gate(self, question: Open | Close) -> Run | Done:
         """Asks about a call."""
@@ -100,6 +105,8 @@ class LeadLine:
         return answer
 
     async def _ask(self, seq: int, question: AnyWorkerMessage) -> AnyLeadMessage:
+        if self._is_deaf:
+            raise LeadGone
         future: asyncio.Future[AnyLeadMessage] = asyncio.get_running_loop().create_future()
         self._open[seq] = future
         self.send(question)

@@ -14,9 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 import yaml
 
 from modules.records.tasks import TaskDraft
+from modules.safety.jail import SandboxKind
+from modules.safety.sandbox import probe
+from modules.store.config import read_environment
 from modules.store.paths import Paths
 from modules.team.task_board import TaskBoard
 
@@ -256,6 +260,14 @@ def processes_in(folder: Path) -> list[int]:
         except OSError:
             continue  # it has ended, or is somebody else's
     return found
+
+
+def skip_without(sandbox: str) -> None:
+    """Skips the test where the machine does not have this sandbox; `off` is everywhere."""
+    environment = read_environment({**os.environ, "CREWYARD_SANDBOX": sandbox})
+    found = probe(environment)
+    if found.kind is SandboxKind.UNAVAILABLE:
+        pytest.skip(f"needs {sandbox}: {found.why}")
 
 
 def eventually(look: Callable[[], FoundT], *, within_seconds: float = ENDING_SECONDS) -> FoundT:
