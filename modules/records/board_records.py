@@ -27,6 +27,13 @@ class TaskAdded(BoardRecord, tag="added"):
     draft: TaskDraft
 
 
+class TaskEdited(BoardRecord, tag="edited"):
+    """A task that nobody is at was described anew."""
+
+    task: int
+    draft: TaskDraft
+
+
 class TaskClaimed(ClaimRecord, tag="claimed"):
     """A worker took a task; a new attempt begins."""
 
@@ -108,6 +115,7 @@ class TaskRetried(BoardRecord, tag="retried"):
 
 AnyBoardRecord = (
     TaskAdded
+    | TaskEdited
     | TaskClaimed
     | LaneBound
     | LeaseRenewed

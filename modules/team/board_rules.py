@@ -16,8 +16,11 @@
    one is refused.
 7. Dependencies name tasks that exist; a cycle is refused with its path. An id is never used twice.
 8. An attempt that ends as a failure counts; at the allowed number the task is failed.
+9. A task is edited only while nobody is at it and it is not final; the edit must stand like a new
+   one.
 """
 
+from bisect import bisect_left, insort
 from datetime import datetime
 from typing import assert_never
 
@@ -32,6 +35,7 @@ from modules.records.board_records import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
+    TaskEdited,
     TaskFailed,
     TaskParked,
     TaskReleased,
@@ -49,7 +53,6 @@ CLAIMABLE = frozenset({TaskStatus.PENDING, TaskStatus.PARKED})
 LOWEST_PRIORITY = 4
 _POINTS_PER_PRIORITY = 100.0
 _POINTS_PER_HOUR = 1.0
-_MOST_AGE_POINTS = 300.0
 _POINTS_PER_FAILURE = 20.0
 
 
@@ -58,11 +61,21 @@ class Board:
 
     def __init__(self) -> None:
         self.tasks: dict[int, Task] = {}
-        self.waiting: set[int] = set()
-        """Pending and parked tasks."""
+        self.waiting: list[tuple[float, int]] = []
+        """Pending and parked tasks, the most urgent first: (-urgency, id)."""
         self.under_way: set[int] = set()
+        self.writers: set[int] = set()
+        """Those of the tasks under way that say which files they touch."""
         self.next_id = 1
         self._blocked: dict[int, str] | None = {}
+
+    def copy(self) -> "Board":
+        """Returns a board on which something can be tried; tasks themselves never change."""
+        twin = Board()
+        twin.tasks, twin.next_id, twin._blocked = dict(self.tasks), self.next_id, None
+        twin.waiting, twin.under_way = list(self.waiting), set(self.under_way)
+        twin.writers = set(self.writers)
+        return twin
 
     @property
     def blocked(self) -> dict[int, str]:
@@ -73,15 +86,21 @@ class Board:
 
     def put(self, task: Task) -> None:
         """Stores `task` and keeps the indexes true."""
-        if self._may_change_blocked(self.tasks.get(task.task_id), task):
+        old = self.tasks.get(task.task_id)
+        if self._may_change_blocked(old, task):
             self._blocked = None
         self.tasks[task.task_id] = task
         self.take_id(task.task_id)
-        for index, statuses in ((self.waiting, CLAIMABLE), (self.under_way, UNDER_WAY)):
-            if task.status in statuses:
-                index.add(task.task_id)
-            else:
-                index.discard(task.task_id)
+        if old is not None and old.status in CLAIMABLE:
+            del self.waiting[bisect_left(self.waiting, _place(old))]
+        if task.status in CLAIMABLE:
+            insort(self.waiting, _place(task))
+        self.under_way.discard(task.task_id)
+        self.writers.discard(task.task_id)
+        if task.status in UNDER_WAY:
+            self.under_way.add(task.task_id)
+            if task.draft.writes:
+                self.writers.add(task.task_id)
 
     def take_id(self, task_id: int) -> None:
         """Notes that an id is in use."""
@@ -91,6 +110,8 @@ class Board:
         if old is None:
             # One edited in by hand may be what others wait for, or wait for what is not there.
             return bool(self._blocked) or any(not self._can_come(id_) for id_ in new.draft.after)
+        if old.draft.after != new.draft.after:
+            return True
         moved = {old.status, new.status} if old.status is not new.status else set()
         return not moved.isdisjoint(FINAL if self._blocked else GIVEN_UP)
 
@@ -112,6 +133,8 @@ def apply(board: Board, record: AnyBoardRecord) -> None:  # noqa: C901 (one arm 
         return
     task = replace(task, changed_at=record.at)
     match record:
+        case TaskEdited(draft=draft):
+            task = replace(task, draft=draft)
         case TaskClaimed(claim=claim, lease_until=lease_until):
             task = _claimed(task, claim, lease_until)
         case LaneBound(lane=lane, branch=branch, base=base):
@@ -152,10 +175,14 @@ def task_of(record: AnyBoardRecord) -> int:
 def refusal(board: Board, record: AnyBoardRecord) -> str:
     """Returns why `record` may not be appended; empty when it may."""
     if isinstance(record, TaskAdded):
+        if record.task in board.tasks:
+            return f"There is a task {record.task} already."
         return draft_refusal(board, record.task, record.draft)
     task = board.tasks.get(task_of(record))
     if task is None:
         return f"There is no task {task_of(record)}."
+    if isinstance(record, TaskEdited):
+        return _edit_refusal(board, task, record.draft)
     if isinstance(record, TaskClaimed):
         return _claim_refusal(board, task, record.claim, record.at)
     if isinstance(record, ClaimRecord):
@@ -165,8 +192,6 @@ def refusal(board: Board, record: AnyBoardRecord) -> str:
 
 def draft_refusal(board: Board, task_id: int, draft: TaskDraft) -> str:
     """Returns why a draft can't stand on the board as `task_id`; empty when it can."""
-    if task_id in board.tasks:
-        return f"There is a task {task_id} already."
     if not draft.subject.strip():
         return "A task needs a subject."
     if not 0 <= draft.priority <= LOWEST_PRIORITY:
@@ -196,12 +221,11 @@ def stale_reason(task: Task, claim: Claim) -> str:
 
 def next_task(board: Board, *, worker: str, role: str, now: datetime) -> Task | None:
     """Returns the task a worker should take now, None when there is none for it."""
-    waiting = (board.tasks[task_id] for task_id in board.waiting)
-    fitting = [task for task in waiting if _fits(task, worker, role)]
-    fitting.sort(key=lambda task: (-urgency(task, now), task.task_id))
-    # What a task waits for is dearer to tell than its urgency, so the first that may go is enough.
-    free = (t for t in fitting if not wait_reason(t, board.tasks, board.under_way, now))
-    return next(free, None)
+    for _, task_id in board.waiting:
+        task = board.tasks[task_id]
+        if _fits(task, worker, role) and not _wait_reason(board, task, now):
+            return task
+    return None
 
 
 def new_claim(task: Task, worker: str) -> Claim:
@@ -221,19 +245,23 @@ def current_claim(task: Task) -> Claim:
     )
 
 
-def urgency(task: Task, now: datetime) -> float:
-    """Returns how early a task should be taken; more is earlier."""
-    hours = (now - task.added_at).total_seconds() / 3600
+def urgency(task: Task) -> float:
+    """Returns how early a task should be taken; more is earlier.
+
+    Every waiting task grows older at the same rate, so the order never changes by itself, and a
+    task is put in its place once: a hundred hours of age weigh as much as one priority.
+    """
+    hours_at_birth = task.added_at.timestamp() / 3600
     return (
         _POINTS_PER_PRIORITY * (LOWEST_PRIORITY - task.draft.priority)
-        + min(hours * _POINTS_PER_HOUR, _MOST_AGE_POINTS)
+        - _POINTS_PER_HOUR * hours_at_birth
         - _POINTS_PER_FAILURE * task.failures
     )
 
 
 def next_start(board: Board, after: datetime) -> datetime | None:
     """Returns the earliest time later than `after` at which a waiting task may be claimed."""
-    times = (board.tasks[task_id].not_before for task_id in board.waiting)
+    times = (board.tasks[task_id].not_before for _, task_id in board.waiting)
     return min((time for time in times if time is not None and time > after), default=None)
 
 
@@ -252,6 +280,22 @@ def _holder_refusal(task: Task, record: ClaimRecord) -> str:
     if isinstance(record, TaskReworked) and task.status is not TaskStatus.IN_REVIEW:
         return f"Task {task.task_id} is not handed in; there is nothing to give back."
     return ""
+
+
+def _wait_reason(board: Board, task: Task, now: datetime) -> str:
+    return wait_reason(task, board.tasks, under_way=board.under_way, writers=board.writers, now=now)
+
+
+def _place(task: Task) -> tuple[float, int]:
+    return -urgency(task), task.task_id
+
+
+def _edit_refusal(board: Board, task: Task, draft: TaskDraft) -> str:
+    if task.status in UNDER_WAY:
+        return f"Task {task.task_id} is {task.status}; {task.worker} is at it. Cancel it first."
+    if task.status in FINAL:
+        return f"Task {task.task_id} is {task.status}; retry it first, or post another."
+    return draft_refusal(board, task.task_id, draft)
 
 
 def _move_refusal(
@@ -328,11 +372,11 @@ def _freed(task: Task, status: TaskStatus, reason: str) -> Task:
 
 
 def _claim_refusal(board: Board, task: Task, claim: Claim, now: datetime) -> str:
-    if task.task_id not in board.waiting:
+    if task.status not in CLAIMABLE:
         return f"Task {task.task_id} is {task.status}."
     if claim != new_claim(task, claim.worker):
         return f"The claim on task {task.task_id} was made on an older state of it."
-    return wait_reason(task, board.tasks, board.under_way, now)
+    return _wait_reason(board, task, now)
 
 
 def _fits(task: Task, worker: str, role: str) -> bool:

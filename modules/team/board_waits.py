@@ -8,7 +8,7 @@
 3. A task without a landing rests before it is tried again; each failure doubles the rest.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from modules.records.tasks import Task, TaskStatus
@@ -20,9 +20,17 @@ _LONGEST_REST = timedelta(minutes=5)
 
 
 def wait_reason(
-    task: Task, tasks: Mapping[int, Task], under_way: Iterable[int], now: datetime
+    task: Task,
+    tasks: Mapping[int, Task],
+    *,
+    under_way: Collection[int],
+    writers: Iterable[int],
+    now: datetime,
 ) -> str:
-    """Returns why `task` may not be claimed now; empty when it may."""
+    """Returns why `task` may not be claimed now; empty when it may.
+
+    `writers` are those of the tasks under way that say which files they touch.
+    """
     if task.status is TaskStatus.PARKED and task.not_before is None:
         return "It is parked until somebody retries it."
     if task.not_before is not None and task.not_before > now:
@@ -31,7 +39,7 @@ def wait_reason(
         dependency = tasks.get(other)
         if dependency is None or dependency.status is not TaskStatus.COMPLETED:
             return f"It waits for task {other}."
-    return _files_reason(task, (tasks[other] for other in under_way))
+    return _files_reason(task, tasks, under_way, writers)
 
 
 def pause_before_retry(failures: int) -> timedelta:
@@ -82,7 +90,7 @@ def _blocking_reason(tasks: Mapping[int, Task], task_id: int, other: int) -> str
         return f"It waits for task {other}, which is not on the board."
     if dependency.status in GIVEN_UP:
         return f"It waits for task {other}, which is {dependency.status}."
-    # Tasks are added after those they wait for; only a file edited by hand has it otherwise.
+    # The board refuses cycles; a file edited by hand may hold one, closed by a task of a later id.
     if other >= task_id and (cycle := find_cycle(tasks, task_id, tasks[task_id].draft.after)):
         return cycle_reason(cycle)
     return ""
@@ -100,9 +108,17 @@ def _path_to(task_id: int, came_from: Mapping[int, int]) -> list[int]:
     return path[::-1]
 
 
-def _files_reason(task: Task, under_way: Iterable[Task]) -> str:
-    for other in under_way:
-        alone = ANYTHING in task.draft.writes or ANYTHING in other.draft.writes
-        if alone or overlap(task.draft.writes, other.draft.writes):
-            return f"Task {other.task_id} is at work on files it would touch."
+def _files_reason(
+    task: Task, tasks: Mapping[int, Task], under_way: Collection[int], writers: Iterable[int]
+) -> str:
+    if ANYTHING in task.draft.writes:
+        return _touched_by(min(under_way)) if under_way else ""
+    for other in writers:
+        claimed = tasks[other].draft.writes
+        if ANYTHING in claimed or overlap(task.draft.writes, claimed):
+            return _touched_by(other)
     return ""
+
+
+def _touched_by(other: int) -> str:
+    return f"Task {other} is at work on files it would touch."

@@ -1,9 +1,10 @@
 """The task board on disk: any number of processes may read, post and claim."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from modules.records.board_records import (
     AnyBoardRecord,
@@ -13,6 +14,7 @@ from modules.records.board_records import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
+    TaskEdited,
     TaskFailed,
     TaskParked,
     TaskReleased,
@@ -91,6 +93,77 @@ class TaskBoard:
         def decide() -> list[AnyBoardRecord]:
             added.append(self._board.next_id)
             return [TaskAdded(at=self._clock(), by=by, task=added[0], draft=draft)]
+
+        self._append(decide)
+        return self._board.tasks[added[0]]
+
+    def add_all(
+        self, drafts: Sequence[TaskDraft], *, by: str, after: Sequence[Sequence[int]] = ()
+    ) -> list[Task]:
+        """Posts all tasks or none and returns them.
+
+        `after[n]` are places in `drafts` that the nth task waits for, beside its draft's own ids.
+        """
+        added: list[int] = []
+
+        def decide() -> list[AnyBoardRecord]:
+            first = self._board.next_id
+            added.extend(range(first, first + len(drafts)))
+            inner = [*after, *([()] * (len(drafts) - len(after)))]
+            return [
+                TaskAdded(
+                    at=self._clock(),
+                    by=by,
+                    task=task_id,
+                    draft=replace(draft, after=(*draft.after, *(first + n for n in places))),
+                )
+                for task_id, draft, places in zip(added, drafts, inner, strict=True)
+            ]
+
+        self._append(decide)
+        return [self._board.tasks[task_id] for task_id in added]
+
+    def edit(self, task_id: int, change: Callable[[TaskDraft], TaskDraft], *, by: str) -> Task:
+        """Describes a task anew and returns it; raises BoardRefusal when it can't be."""
+
+        def decide() -> list[AnyBoardRecord]:
+            draft = change(self._known(task_id).draft)
+            return [TaskEdited(at=self._clock(), by=by, task=task_id, draft=draft)]
+
+        self._append(decide)
+        return self._board.tasks[task_id]
+
+    def replace(self, task_id: int, draft: TaskDraft, *, by: str) -> Task:
+        """Posts a task in place of another, which is cancelled; what waited for it waits for the
+        new one.
+        """
+        added: list[int] = []
+
+        def decide() -> list[AnyBoardRecord]:
+            self._known(task_id)
+            new_id, now = self._board.next_id, self._clock()
+            added.append(new_id)
+            moved = [
+                TaskEdited(
+                    at=now,
+                    by=by,
+                    task=other.task_id,
+                    draft=replace(
+                        other.draft,
+                        after=tuple(new_id if n == task_id else n for n in other.draft.after),
+                    ),
+                )
+                for other in self._board.tasks.values()
+                if task_id in other.draft.after and other.status not in board_rules.FINAL
+            ]
+            records: list[AnyBoardRecord] = [
+                TaskAdded(at=now, by=by, task=new_id, draft=draft),
+                *moved,
+            ]
+            if self._board.tasks[task_id].status not in board_rules.FINAL:
+                reason = f"replaced by task {new_id}"
+                records.append(TaskCancelled(at=now, by=by, task=task_id, reason=reason))
+            return records
 
         self._append(decide)
         return self._board.tasks[added[0]]
@@ -256,8 +329,11 @@ class TaskBoard:
     def _append(self, decide: Callable[[], list[AnyBoardRecord]], *, sync: bool = True) -> None:
         def decide_by_the_rules() -> list[AnyBoardRecord]:
             records = decide()
+            trial = self._board if len(records) == 1 else self._board.copy()
             for record in records:
-                _refuse(board_rules.refusal(self._board, record))
+                _refuse(board_rules.refusal(trial, record))
+                if trial is not self._board:
+                    board_rules.apply(trial, record)
             return records
 
         self._load()

@@ -40,6 +40,13 @@ def read(path: Path) -> list[str]:
         letters.journal.close()
 
 
+def put(path: Path, content: bytes) -> Path:
+    """Writes a file with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
 def line(text: str) -> bytes:
     """Returns the line of one letter."""
     return b'{"kind":"letter","text":"%s"}\n' % text.encode()

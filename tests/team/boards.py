@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from modules.records.board_records import (
     AnyBoardRecord,
     LeaseRenewed,
@@ -10,6 +12,7 @@ from modules.records.board_records import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
+    TaskEdited,
     TaskFailed,
     TaskParked,
     TaskReleased,
@@ -28,7 +31,7 @@ from modules.team.board_rules import (
     refusal,
     shown,
 )
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import START, FakeClock
 
 LEASE = timedelta(seconds=120)
 RECEIPT = Receipt(
@@ -67,6 +70,10 @@ class RuledBoard:
             TaskAdded(at=self.now, by="p", task=task, draft=TaskDraft(subject=subject, **draft))
         )
         return task
+
+    def edit(self, task_id: int, **change: Any) -> None:
+        draft = replace(self.task(task_id).draft, **change)
+        self.write(TaskEdited(at=self.now, by="p", task=task_id, draft=draft))
 
     def take(self, worker: str = "w1", role: str = "") -> Claim | None:
         """Claims what the worker should take next."""
@@ -151,6 +158,14 @@ def folded(records: list[AnyBoardRecord]) -> Board:
     return board
 
 
-def state(board: Board) -> tuple[dict[int, Task], set[int], set[int], int, dict[int, str]]:
+def state(board: Board) -> tuple[object, ...]:
     """Returns everything a board knows."""
     return board.tasks, board.waiting, board.under_way, board.next_id, board.blocked
+
+
+def hand_written(after: dict[int, tuple[int, ...]]) -> list[AnyBoardRecord]:
+    """Returns a journal somebody edited: tasks with the ids they wait for."""
+    return [
+        TaskAdded(at=START, by="p", task=task, draft=TaskDraft(subject="s", after=others))
+        for task, others in after.items()
+    ]
