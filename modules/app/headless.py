@@ -6,10 +6,12 @@ from modules.app.run import Run
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 
+SERVER_SECONDS = 30.0  # without a person a run waits for the tools it was given
+
 
 async def run_goal(run: Run, lead: LeadAgent, goal: str) -> RunReport:
     """Gives the lead a goal and returns when it is done and the crew is quiet."""
-    async with run.at_work():
+    async with run.at_work(server_seconds=SERVER_SECONDS):
         run.house.events.listen(lead.take_event)
         end = await lead.turn(goal)
         while await _has_news(run, lead):
@@ -26,7 +28,7 @@ async def run_goal(run: Run, lead: LeadAgent, goal: str) -> RunReport:
 
 async def run_board(run: Run) -> RunReport:
     """Drains the board without a lead's model and returns when the crew is quiet."""
-    async with run.at_work():
+    async with run.at_work(server_seconds=SERVER_SECONDS):
         while not run.is_quiet:
             await run.house.events.stirred()
         report = run.report("", Exit.DONE)

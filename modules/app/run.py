@@ -52,9 +52,10 @@ class Run:
         house.events.listen(self._take_event)
 
     @contextlib.asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def at_work(self, *, server_seconds: float = 0.0) -> AsyncIterator[None]:
         """Keeps the crew at work for as long as the context lasts.
 
+        Nobody begins before the MCP servers are up, or `server_seconds` have passed.
         Raises PersonFault when another lead runs here. What ends the run from inside (a missing
         key, a spent budget, a bug) cancels the body and is raised in its place.
         """
@@ -63,6 +64,9 @@ class Run:
         try:
             await self._take_over()
             await self._start_session()
+            self.house.mcp.start(self.house.mcp_servers)
+            if server_seconds:
+                await self.house.mcp.settle(server_seconds)
             async with _guarded(self.house.failed, self._duties()):
                 yield
         finally:
@@ -174,7 +178,6 @@ class Run:
         self.hook_context = outcome.context
 
     def _duties(self) -> list[Any]:  # Any: coroutines of three result types
-        self.house.mcp.start(self.house.mcp_servers)
         return [self.supervisor.run(), self.house.merging.run(), self._watch_board()]
 
     async def _watch_board(self) -> None:

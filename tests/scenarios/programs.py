@@ -107,7 +107,7 @@ class Program:
 def started(
     *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Program]:
-    """Starts one command line and kills what is left of it at the end."""
+    """Starts one command line in a test's own repository and kills what is left at the end."""
     process = subprocess.Popen(
         command(*arguments),
         cwd=cwd,
@@ -120,8 +120,9 @@ def started(
     try:
         yield Program(process)
     finally:
-        with contextlib.suppress(ProcessLookupError):  # it has ended, as it should
-            os.killpg(process.pid, signal.SIGKILL)
+        for pid in {process.pid, *processes_in(cwd)}:
+            with contextlib.suppress(ProcessLookupError):  # it has ended, as it should
+                os.kill(pid, signal.SIGKILL)
         process.wait(ENDING_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
