@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
+from msgspec.structs import replace as evolve
 from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Repo, folder_of
@@ -19,7 +20,22 @@ from modules.team.task_board import BoardRefusal, TaskBoard, task_json
 from tools.board import task_line
 
 TaskId = Annotated[int, typer.Argument(help="Id of the task.", metavar="ID")]
+Description = Annotated[
+    str | None, typer.Option(help="What is wanted, and how one can tell that it is done.")
+]
+Role = Annotated[str | None, typer.Option(help="Role a worker must have.")]
+After = Annotated[
+    list[int] | None, typer.Option(help="Task that must be completed first; repeatable.")
+]
+Priority = Annotated[int | None, typer.Option(min=0, max=4, help="0 is the most urgent.")]
+TaskCheck = Annotated[str | None, typer.Option("--check", help="Command that must pass for it.")]
+Writes = Annotated[list[str] | None, typer.Option(help="Glob of files it will touch; repeatable.")]
+TaskModel = Annotated[
+    str | None, typer.Option("--model", help="Model for it.", metavar="PROVIDER:MODEL")
+]
+Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts before it is given up.")]
 ResultT = TypeVar("ResultT")
+PERSON = "person"
 
 tasks = Typer(help="Post tasks on the board and look at them.", no_args_is_help=True)
 
@@ -45,36 +61,70 @@ def why(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
 
 @tasks.command("add")
 def add(
-    subject: Annotated[str, typer.Argument(help="What is to be done, on one line.")],
-    description: Annotated[str, typer.Option(help="What is wanted, and how one can tell.")] = "",
-    role: Annotated[str, typer.Option(help="Role a worker must have.")] = "",
-    after: Annotated[
-        list[int] | None, typer.Option(help="Task that must be completed first; repeatable.")
-    ] = None,
-    priority: Annotated[int, typer.Option(min=0, max=4, help="0 is the most urgent.")] = 2,
-    check: Annotated[str, typer.Option(help="Command that must pass for this task.")] = "",
-    writes: Annotated[
-        list[str] | None, typer.Option(help="Glob of files it will touch; repeatable.")
+    subject: Annotated[str | None, typer.Argument(help="What is to be done, on one line.")] = None,
+    description: Description = None,
+    role: Role = None,
+    after: After = None,
+    priority: Priority = None,
+    check: TaskCheck = None,
+    writes: Writes = None,
+    model: TaskModel = None,
+    attempts: Attempts = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="YAML list of tasks, all of them or none.", metavar="FILE"),
     ] = None,
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
-    """Posts a task."""
+    """Posts a task, or all tasks of a file."""
     board = _board(repo)
-    draft = TaskDraft(
-        subject=subject,
-        description=description,
-        role=role,
-        after=tuple(after or ()),
-        priority=priority,
-        check=check,
-        writes=tuple(writes or ()),
-    )
-    task = _allowed(lambda: board.add(draft, by="person"))
-    if as_json:
-        print_json(task_json(task))
-    else:
-        print_lines([task_line(task)])
+    if file is not None:
+        _add_file(board, file, as_json=as_json)
+        return
+    if subject is None:
+        raise PersonFault("No task is given.", hint="Give a SUBJECT or --file FILE.")
+    given = _given(subject, description, role, after, priority, check, writes, model, attempts)
+    task = _allowed(lambda: board.add(TaskDraft(**given), by=PERSON))
+    _print_task(board, task.task_id, as_json=as_json)
+
+
+@tasks.command("edit")
+def edit(
+    task_id: TaskId,
+    subject: Annotated[str | None, typer.Option(help="What is to be done.")] = None,
+    description: Description = None,
+    role: Role = None,
+    after: After = None,
+    priority: Priority = None,
+    check: TaskCheck = None,
+    writes: Writes = None,
+    model: TaskModel = None,
+    attempts: Attempts = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Describes a task anew that nobody is at; what is not given stays."""
+    board = _board(repo)
+    given = _given(subject, description, role, after, priority, check, writes, model, attempts)
+    _allowed(lambda: board.edit(task_id, lambda draft: evolve(draft, **given), by=PERSON))
+    _print_task(board, task_id, as_json=as_json)
+
+
+@tasks.command("replace")
+def replace(
+    task_id: TaskId,
+    subject: Annotated[str, typer.Argument(help="What is to be done instead.")],
+    description: Description = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Posts a task in place of another; what waited for that one waits for the new one."""
+    board = _board(repo)
+    old = _allowed(lambda: board.task(task_id)).draft
+    draft = evolve(old, subject=subject, description=description or "")
+    new = _allowed(lambda: board.replace(task_id, draft, by=PERSON))
+    _print_task(board, new.task_id, as_json=as_json)
 
 
 @tasks.command("list")
@@ -115,7 +165,7 @@ def show(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
 def retry(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Puts a failed, cancelled or parked task back."""
     board = _board(repo)
-    _allowed(lambda: board.retry(task_id, by="person"))
+    _allowed(lambda: board.retry(task_id, by=PERSON))
     _print_task(board, task_id, as_json=as_json)
 
 
@@ -128,8 +178,45 @@ def cancel(
 ) -> None:
     """Takes a task off the board."""
     board = _board(repo)
-    _allowed(lambda: board.cancel(task_id, reason=reason, by="person"))
+    _allowed(lambda: board.cancel(task_id, reason=reason, by=PERSON))
     _print_task(board, task_id, as_json=as_json)
+
+
+def _given(
+    subject: str | None,
+    description: str | None,
+    role: str | None,
+    after: list[int] | None,
+    priority: int | None,
+    check: str | None,
+    writes: list[str] | None,
+    model: str | None,
+    attempts: int | None,
+) -> dict[str, Any]:
+    """Returns the fields of a draft that were given."""
+    fields = {
+        "subject": subject,
+        "description": description,
+        "role": role,
+        "after": None if after is None else tuple(after),
+        "priority": priority,
+        "check": check,
+        "writes": None if writes is None else tuple(writes),
+        "model": model,
+        "attempts_allowed": attempts,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _add_file(board: TaskBoard, file: Path, *, as_json: bool) -> None:
+    from modules.app.task_file import read_tasks
+
+    drafts, after = read_tasks(file)
+    added = _allowed(lambda: board.add_all(drafts, by=PERSON, after=after))
+    if as_json:
+        print_json([task_json(task) for task in added])
+    else:
+        print_lines(task_line(task) for task in added)
 
 
 def _print_task(board: TaskBoard, task_id: int, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from modules.records.board_records import (
     TaskCancelled,
     TaskClaimed,
     TaskCompleted,
+    TaskEdited,
     TaskFailed,
     TaskParked,
     TaskReleased,
@@ -69,6 +70,8 @@ def _board_words(record: AnyBoardRecord) -> tuple[str, str]:
         case TaskAdded(draft=draft):
             after = f", after {', '.join(map(str, draft.after))}" if draft.after else ""
             return f"posted: {draft.subject}{after}", ""
+        case TaskEdited(draft=draft):
+            return f"described anew: {draft.subject}", ""
         case TaskCompleted(reason=reason, landed_as=landed_as):
             return (f"completed, landed as {landed_as[:12]}" if landed_as else "completed"), reason
         case TaskFailed(reason=reason):

@@ -107,18 +107,24 @@ class TaskBoard:
         added: list[int] = []
 
         def decide() -> list[AnyBoardRecord]:
-            first = self._board.next_id
+            first, now = self._board.next_id, self._clock()
             added.extend(range(first, first + len(drafts)))
-            inner = [*after, *([()] * (len(drafts) - len(after)))]
-            return [
-                TaskAdded(
-                    at=self._clock(),
+            posted = [
+                TaskAdded(at=now, by=by, task=task_id, draft=draft)
+                for task_id, draft in zip(added, drafts, strict=True)
+            ]
+            # What waits for tasks of the same batch is said once all of them are there.
+            joined = [
+                TaskEdited(
+                    at=now,
                     by=by,
                     task=task_id,
                     draft=replace(draft, after=(*draft.after, *(first + n for n in places))),
                 )
-                for task_id, draft, places in zip(added, drafts, inner, strict=True)
+                for task_id, draft, places in zip(added, drafts, after, strict=False)
+                if places
             ]
+            return [*posted, *joined]
 
         self._append(decide)
         return [self._board.tasks[task_id] for task_id in added]
