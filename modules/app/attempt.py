@@ -23,7 +23,7 @@ from modules.context.prompts import task_opening, worker_prompt
 from modules.context.session import Session
 from modules.git.lane_names import lane_name
 from modules.git.lane_state import Lane
-from modules.git.lanes import CloseAction, close_lane, list_lanes, make_lane
+from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes, make_lane
 from modules.git.occupants import occupants
 from modules.records.crew import WorkerState
 from modules.records.errors import CrewyardError, PersonFault, QuotaFault
@@ -36,7 +36,7 @@ from modules.safety.ground import Ground
 from modules.safety.permissions import Standing
 from modules.team.board_rules import current_claim
 from modules.team.supervisor import Member
-from tools.catalog import LANE_TOOLS, WORKER_TOOLS
+from tools.catalog import LANE_TOOLS, worker_tools
 from tools.crew_context import CrewContext
 
 BEATS_PER_LEASE = 6
@@ -121,10 +121,17 @@ class Attempts:
         house = self._house
         name = lane_name(task=task.task_id, attempt=claim.attempt, subject=task.draft.subject)
         base = house.queue.landed
+        making = asyncio.ensure_future(
+            asyncio.to_thread(make_lane, house.repository, name=name, base=base)
+        )
         try:
-            lane = await asyncio.to_thread(make_lane, house.repository, name=name, base=base)
+            lane = await asyncio.shield(making)
         except CrewyardError as error:
             raise WorkerLost(f"No lane could be made: {error}") from error
+        except asyncio.CancelledError:
+            # The lane is being made by a thread that can't be stopped; it must not stay behind.
+            await self._close_lane(await making)
+            raise
         house.board.bind_lane(claim, lane=lane.name, branch=lane.branch, base=base)
         return lane
 
@@ -188,7 +195,7 @@ class Attempts:
             toolset=Toolset(
                 lane_tools=LANE_TOOLS,
                 lane=None,
-                crew_tools=WORKER_TOOLS,
+                crew_tools=worker_tools(role.tools),
                 crew=CrewContext(agent=member.name, crew=self._crew, submitter=hand_in),
                 allowed=role.tools,
             ),
@@ -206,6 +213,7 @@ class Attempts:
                     user_folder=house.environment.user_folder,
                     tmp=place.temporary,
                     is_worker=True,
+                    allowed_hosts=house.settings.web_allow,
                 ),
             ),
         )
@@ -252,6 +260,17 @@ class Attempts:
             beat_seconds=house.settings.lease_seconds / BEATS_PER_LEASE,
         )
 
+    async def _close_lane(self, lane: Lane) -> Closed:
+        house = self._house
+        return await asyncio.to_thread(
+            close_lane,
+            house.repository,
+            lane,
+            action=CloseAction.SALVAGE,
+            is_landed=house.queue.has_landed,
+            now=house.clock(),
+        )
+
     def _ends_run(self, error: PersonFault) -> bool:
         """Ends the whole run where the next attempt would fail alike; returns whether it did."""
         if error.exit_code not in (Exit.USAGE, Exit.LIMIT):
@@ -266,14 +285,7 @@ class Attempts:
         house, reason = self._house, end.reason
         if place is not None:
             place.session.close()
-            closed = await asyncio.to_thread(
-                close_lane,
-                house.repository,
-                place.lane,
-                action=CloseAction.SALVAGE,
-                is_landed=house.queue.has_landed,
-                now=house.clock(),
-            )
+            closed = await self._close_lane(place.lane)
             shutil.rmtree(place.temporary, ignore_errors=True)
             if closed.kept:
                 house.events.notice(f"The lane {place.lane.name} is kept: {closed.reason}.")
@@ -283,6 +295,8 @@ class Attempts:
         if not house.board.is_current(claim) or house.merging.holds(claim):
             return
         if end.parked_until is not None:
-            house.board.park(task.task_id, reason=reason, by="lead", until=end.parked_until)
+            house.board.park(
+                task.task_id, reason=reason, by="lead", until=end.parked_until, held=claim
+            )
         else:
             house.board.release(claim, reason=reason, is_failure=end.is_failure, by="lead")

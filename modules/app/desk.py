@@ -15,6 +15,7 @@ from modules.records.messages import Message, ModelReply, StopReason, Text, Tool
 from modules.records.protocol import Assigned
 from modules.records.tasks import Claim
 from modules.records.tooling import Place, ToolResult
+from modules.team.broker import WorkerBroken
 from modules.team.mailbox import Mailbox, mail_text
 from modules.team.supervisor import Member
 from modules.team.task_board import TaskBoard
@@ -121,7 +122,12 @@ class WorkerDesk:
 
     async def close(self, call_id: str, result: ToolResult) -> ToolResult:
         """Takes the result of a call that was opened here through the rest of the gate."""
-        closed = await self._pool.close(self._cleared.pop(call_id), result)
+        cleared = self._cleared.pop(call_id, None)
+        if cleared is None:
+            raise WorkerBroken(
+                f"The worker gave a result of a call it was not told to run: {call_id!r}."
+            )
+        closed = await self._pool.close(cleared, result)
         if self._is_stale:
             self._hand_in.keep_result(closed.text, outcome="stale")
         return closed

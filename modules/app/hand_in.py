@@ -11,7 +11,7 @@ from modules.git.repository import Repository
 from modules.records.crew import WorkerState
 from modules.records.errors import ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
-from modules.records.tasks import Claim, Task
+from modules.records.tasks import Claim, Task, TaskStatus
 from modules.records.tooling import ToolResult
 from modules.store.files import write_atomically
 from modules.team.supervisor import Member
@@ -120,12 +120,14 @@ class HandIn:
         try:
             self._board.submit(self._claim, entry=entry.entry_id)
         except BoardRefusal as error:
-            raise ModelFault(str(error)) from error
+            # A landing may be quicker than this note of it.
+            if self._board.task(self._task.task_id).status is not TaskStatus.COMPLETED:
+                raise ModelFault(str(error)) from error
         self._member.set_state(WorkerState.WAITING, doing="merge queue")
         entry, pause = await self._merging.verdict(entry.entry_id)
         if pause:
             self.is_over = True
-            self._board.park(self._task.task_id, reason=pause, by="queue")
+            self._board.park(self._task.task_id, reason=pause, by="queue", held=self._claim)
             return ToolResult(
                 text=f"The work is in the merge queue, which pauses: {pause} Your part is done.",
                 ends_turn=True,

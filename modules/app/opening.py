@@ -8,10 +8,11 @@ from pathlib import Path
 
 from modules.git.repository import Repository, exclude_own_folders, open_repository
 from modules.git.state import restore_state
+from modules.records.errors import PersonFault
 from modules.records.settings import Environment, Settings
 from modules.safety.trust import TrustStatus, TrustStore
 from modules.store.config import read_environment, read_settings
-from modules.store.paths import Paths
+from modules.store.paths import TEAM_FOLDER, Paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,16 @@ def open_repository_at(folder: Path, *, target: str = "") -> Opened:
     exclude_own_folders(repository)
     restore_state(repository)
     return Opened(repository=repository, environment=environment, clock=now)
+
+
+def refuse_tracked_state(opened: Opened) -> None:
+    """Raises PersonFault where the repository itself brings a board: its tasks run commands."""
+    tracked = opened.repository.git.text("ls-files", "--", TEAM_FOLDER)
+    if tracked:
+        raise PersonFault(
+            f"The repository tracks files below {TEAM_FOLDER!r}, which is this program's own.",
+            hint=f"Look at them, then run `git rm -r --cached {TEAM_FOLDER}` and commit.",
+        )
 
 
 def settings_for(opened: Opened, flags: Mapping[str, object]) -> tuple[Settings, TrustStatus]:

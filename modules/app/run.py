@@ -183,7 +183,7 @@ class Run:
     async def _watch_board(self) -> None:
         paths = self.house.paths
         async for changed in changes(paths.team):
-            if changed & {paths.board, paths.queue}:
+            if not changed or changed & {paths.board, paths.queue}:
                 self.house.board.refresh()
                 self.house.queue.refresh()
                 self.supervisor.wake()
@@ -202,6 +202,7 @@ class Run:
         if isinstance(event, TaskChanged):
             self._touched.add(event.task)
             self.supervisor.wake()
+            self._tell_if_nobody_can(event)
         if isinstance(event, EntryChanged) and event.status == "merged":
             self._landed.append(event.landed_as)
         if isinstance(event, WorkerChanged):
@@ -209,6 +210,17 @@ class Run:
             if event.task is not None and event.task not in tasks:
                 tasks.append(event.task)
             self._write_crew()
+
+    def _tell_if_nobody_can(self, event: TaskChanged) -> None:
+        """Tells of a task that was given to a worker who is not there."""
+        if event.status != TaskStatus.PENDING:
+            return
+        assignee = self.house.board.task(event.task).draft.assignee
+        if assignee and assignee not in {worker.name for worker in self.supervisor.members()}:
+            self.house.events.notice(
+                f"Task {event.task} waits for the worker {assignee}, who is not there: "
+                "spawn that worker, or cancel the task."
+            )
 
     def _write_crew(self) -> None:
         budget = self.house.budget

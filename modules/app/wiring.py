@@ -19,7 +19,13 @@ from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
-from modules.app.opening import Opened, now, open_repository_at, settings_for
+from modules.app.opening import (
+    Opened,
+    now,
+    open_repository_at,
+    refuse_tracked_state,
+    settings_for,
+)
 from modules.app.questions import QuestionDesk
 from modules.app.run import Run
 from modules.context.prompts import lead_opening, lead_prompt
@@ -52,6 +58,8 @@ from modules.safety.permissions import PermissionManager, Standing
 from modules.safety.sandbox import Probe, jailed_argv, probe
 from modules.safety.secrets import SecretMask, secret_values
 from modules.safety.trust import TrustStatus
+from modules.safety.web_guard import WebGuard
+from modules.store.paths import Paths
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
 from modules.team.supervisor import Member, Supervisor
@@ -66,6 +74,7 @@ USER_HOOKS = "hooks.json"
 def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
     """Returns a run on the repository `folder` lies in; raises PersonFault when it can't start."""
     opened = open_repository_at(folder, target=options.target or "")
+    refuse_tracked_state(opened)
     settings, trust = settings_for(opened, options.flags())
     if settings.target and settings.target != opened.repository.target:
         opened = open_repository_at(folder, target=settings.target)
@@ -111,13 +120,7 @@ def join_lead(run: Run) -> LeadAgent:
             is_worker=False,
             is_jailed=house.sandbox.is_jail,
             mode=house.settings.mode,
-            ground=Ground(
-                root=house.paths.root,
-                main_checkout=house.paths.root,
-                home=house.environment.home,
-                user_folder=house.environment.user_folder,
-                tmp=temporary,
-            ),
+            ground=_ground(house.paths, house.environment, house.settings, temporary),
         ),
     )
     brain = house.models.brain(
@@ -137,6 +140,20 @@ def join_lead(run: Run) -> LeadAgent:
             today=house.clock().date(),
             hook_context=run.hook_context,
         ),
+    )
+
+
+def _ground(
+    paths: Paths, environment: Environment, settings: Settings, temporary: Path | None
+) -> Ground:
+    """Returns where the lead's calls are judged from."""
+    return Ground(
+        root=paths.root,
+        main_checkout=paths.root,
+        home=environment.home,
+        user_folder=environment.user_folder,
+        tmp=temporary,
+        allowed_hosts=settings.web_allow,
     )
 
 
@@ -236,6 +253,7 @@ def _house(
         mcp=McpHub(Launch(folder=paths.root, variables=environment.variables)),
         mcp_servers=(read_servers(paths.mcp_settings, environment.variables) if is_trusted else ()),
         mask=SecretMask(secret_values(environment.variables)),
+        web=WebGuard(_ground(paths, environment, settings, None)),
         sandbox=sandbox,
         budget=budget,
         models=models,

@@ -38,6 +38,7 @@ from modules.records.protocol import (
     Think,
     TurnOver,
 )
+from modules.records.record import to_json
 from modules.records.tooling import Tool, ToolResult
 from modules.safety.fence import Fence
 from tools.catalog import LANE_TOOLS
@@ -60,12 +61,11 @@ class LeadLine:
         self._open: dict[int, asyncio.Future[AnyLeadMessage]] = {}
         self._is_deaf = False
         """True once nobody listens any more: no answer would ever come."""
-        self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(AnyLeadMessage)
 
     def send(self, message: AnyWorkerMessage) -> None:
         """Sends a message that wants no answer."""
-        self._writer.write(self._encoder.encode(message) + b"\n")
+        self._writer.write(to_json(message) + b"\n")
 
     def next_number(self) -> int:
         """Returns the number of the next question."""
