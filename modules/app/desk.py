@@ -95,6 +95,7 @@ class WorkerDesk:
         if self._is_stale:
             self._hand_in.keep_result(incoming.text, outcome="stale")
             return _ENDED
+        await self._until_resumed()
         letters = self._mailbox.unread(self._member.name)
         if letters:
             words = Text(text=mail_text(letters))
@@ -103,6 +104,12 @@ class WorkerDesk:
         if letters:
             self._mailbox.mark_read(letters)
         return reply
+
+    async def _until_resumed(self) -> None:
+        if not self._member.may_go.is_set():
+            self._member.set_state(WorkerState.WAITING, doing="paused")
+            await self._member.may_go.wait()
+            self._member.set_state(WorkerState.WORKING)
 
     async def keep(self, incoming: Message) -> None:
         """Adds a message to the conversation."""

@@ -5,7 +5,9 @@
    made for what is left, as long as fewer than the allowed number are at work, teammates counted.
 3. A worker works on one attempt at a time, in a process of its own that lives as long as it.
 4. A crew's worker without work goes; a named teammate stays until it is shut down.
-5. After `stop` nothing is claimed; attempts under way are ended and waited for.
+5. A paused worker claims nothing and asks its model nothing more until it is resumed; it keeps its
+   task, its lane and its process.
+6. After `stop` nothing is claimed; attempts under way are ended and waited for.
 """
 
 import asyncio
@@ -40,6 +42,8 @@ class Member:
     doing: str = ""
     is_leaving: bool = False
     job: "asyncio.Task[None] | None" = field(default=None, repr=False)
+    may_go: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """Not set while the worker is paused."""
 
     def set_state(self, state: WorkerState, *, doing: str = "", why: str = "") -> None:
         """Notes what the worker is at now."""
@@ -88,6 +92,7 @@ class Supervisor:
         self._members: dict[str, Member] = {}
         self._wake = asyncio.Event()
         self._is_stopping = False
+        self._is_paused = False
 
     def wake(self) -> None:
         """Makes the supervisor look at everything anew."""
@@ -122,6 +127,31 @@ class Supervisor:
         self.wake()
         return member
 
+    def pause(self, name: str | None) -> None:
+        """Pauses one worker, or the whole crew when `name` is None."""
+        for member in self._named(name):
+            member.may_go.clear()
+        self._is_paused = self._is_paused or name is None
+
+    def resume(self, name: str | None) -> None:
+        """Lets a paused worker go on, or the whole crew when `name` is None."""
+        for member in self._named(name):
+            member.may_go.set()
+        self._is_paused = self._is_paused and name is not None
+        self.wake()
+
+    @property
+    def paused(self) -> list[str]:
+        """Names of the paused workers."""
+        return sorted(m.name for m in self._members.values() if not m.may_go.is_set())
+
+    def _named(self, name: str | None) -> list[Member]:
+        if name is None:
+            return list(self._members.values())
+        if name not in self._members:
+            raise ModelFault(f"There is no worker {name!r}.")
+        return [self._members[name]]
+
     async def remove_teammate(self, name: str) -> None:
         """Ends a worker and what it works on; returns when its process is gone."""
         member = self._members.get(name)
@@ -153,6 +183,8 @@ class Supervisor:
             _raise_bug(job)
 
     def _can_start(self) -> bool:
+        if self._is_paused:
+            return False
         named = [member for member in self._idle() if member.is_named]
         if any(self._board.has_work_for(member.name, member.role) for member in named):
             return True
@@ -160,7 +192,11 @@ class Supervisor:
 
     def _idle(self) -> list[Member]:
         """Returns who could begin an attempt, named teammates first."""
-        idle = [m for m in self._members.values() if m.job is None and not m.is_leaving]
+        idle = [
+            member
+            for member in self._members.values()
+            if member.job is None and not member.is_leaving and member.may_go.is_set()
+        ]
         return sorted(idle, key=lambda member: not member.is_named)
 
     @property
@@ -168,7 +204,7 @@ class Supervisor:
         return sum(member.job is not None for member in self._members.values()) < self._most_workers
 
     def _start_what_can_start(self) -> None:
-        if self._is_stopping:
+        if self._is_stopping or self._is_paused:
             return
         for member in self._idle():
             can_start = member.is_named or self._has_room
@@ -239,6 +275,7 @@ class Supervisor:
             clock=self._clock,
             on_change=self._on_change,
         )
+        member.may_go.set()
         self._members[name] = member
         return member
 

@@ -231,3 +231,40 @@ def test_blocked_task_keeps_nobody_busy(tmp_path: Path) -> None:
         assert crew.begun[-1] == ("w1", first)
 
     with_crew(tmp_path, story)
+
+
+def test_paused_crew_begins_nothing_until_it_is_resumed(tmp_path: Path) -> None:
+    async def story(crew: Crew) -> None:
+        crew.supervisor.pause(None)
+        crew.post(2)
+        await settle()
+        assert crew.begun == []
+        assert not crew.supervisor.is_busy
+        crew.supervisor.resume(None)
+        await settle()
+        assert crew.begun == [("w1", 1), ("w2", 2)]
+        await crew.end(1)
+        await crew.end(2)
+
+    with_crew(tmp_path, story)
+
+
+def test_paused_worker_alone_begins_nothing(tmp_path: Path) -> None:
+    async def story(crew: Crew) -> None:
+        crew.supervisor.add_teammate("ada", "", "")
+        crew.supervisor.pause("ada")
+        crew.post()
+        await settle()
+        assert crew.begun == [("w1", 1)]
+        assert crew.supervisor.paused == ["ada"]
+        await crew.end(1)
+
+    with_crew(tmp_path, story)
+
+
+def test_pause_of_a_worker_who_is_not_there_is_refused(tmp_path: Path) -> None:
+    async def story(crew: Crew) -> None:
+        with pytest.raises(ModelFault, match="'nobody'"):
+            crew.supervisor.pause("nobody")
+
+    with_crew(tmp_path, story)
