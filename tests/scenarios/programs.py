@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
+from modules.git.repository import exclude_own_folders, open_repository
 from modules.records.tasks import TaskDraft
 from modules.safety.jail import SandboxKind
 from modules.safety.sandbox import probe
@@ -280,5 +281,7 @@ def eventually(look: Callable[[], FoundT], *, within_seconds: float = ENDING_SEC
     return found
 
 
-def _board(repository: Path) -> TaskBoard:
-    return TaskBoard(Paths(repository), clock=lambda: datetime.now(UTC))
+def _board(folder: Path) -> TaskBoard:
+    repository = open_repository(folder, variables=os.environ)
+    exclude_own_folders(repository)
+    return TaskBoard(repository.paths, clock=lambda: datetime.now(UTC))
