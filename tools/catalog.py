@@ -1,5 +1,6 @@
 """Who gets which tools."""
 
+from collections.abc import Collection
 from typing import Any
 
 from modules.records.tooling import Tool
@@ -14,6 +15,7 @@ from tools.search import SEARCH_TOOLS
 from tools.shell import SHELL_TOOLS
 from tools.team import ASK_TOOL, MESSAGE_TOOL, TEAM_TOOLS
 from tools.todo import TODO_TOOLS
+from tools.web import WEB_TOOLS
 from tools.worktree import WORKTREE_TOOLS
 
 LANE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
@@ -31,6 +33,7 @@ LEAD_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     *MERGE_TOOLS,
     *PERSON_TOOLS,
     *MCP_TOOLS,
+    *WEB_TOOLS,
 )
 """The lead's alone, in its process."""
 
@@ -40,4 +43,9 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     MESSAGE_TOOL,
     *PERSON_TOOLS,
 )
-"""A worker's, run in the lead's process."""
+"""Every worker's, run in the lead's process."""
+
+
+def worker_tools(allowed: Collection[str]) -> tuple[Tool[Any, CrewContext], ...]:
+    """Returns a worker's tools that run in the lead's process; `allowed` empty: all."""
+    return WORKER_TOOLS + tuple(tool for tool in WEB_TOOLS if not allowed or tool.name in allowed)

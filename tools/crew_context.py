@@ -7,6 +7,7 @@ from modules.records.crew import WorkerView
 from modules.records.merges import Entry
 from modules.records.tasks import Task, TaskDraft
 from modules.records.tooling import ToolResult
+from modules.records.web import Elsewhere, Page
 
 
 class CrewDesk(Protocol):
@@ -41,6 +42,10 @@ class CrewDesk(Protocol):
     async def ask_person(self, *, agent: str, question: str) -> str: ...
 
     async def ask_lead(self, *, agent: str, question: str) -> str: ...
+
+    async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:
+        """Returns what lies at an address; raises ModelFault when it is not fetched."""
+        ...
 
     def mcp_status(self) -> str: ...
 

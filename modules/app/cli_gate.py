@@ -86,6 +86,7 @@ def _standing(folder: Path, mode: str | None) -> tuple[Standing, PermissionManag
             home=opened.environment.home,
             user_folder=opened.environment.user_folder,
             is_worker=root is not None,
+            allowed_hosts=settings.web_allow,
         ),
     )
     return standing, PermissionManager(settings.rules, mode=settings.mode)

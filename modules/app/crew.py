@@ -10,6 +10,8 @@ from modules.records.decisions import Answer
 from modules.records.errors import ModelFault
 from modules.records.merges import Entry, Submission
 from modules.records.tasks import Task, TaskDraft
+from modules.records.web import Elsewhere, Page
+from modules.safety.secrets import find_secrets
 from modules.team.submission import protected_paths
 from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
@@ -161,6 +163,24 @@ class Crew:
             return "The lead did not answer in time. Decide yourself, and say what you assumed."
         finally:
             del self._asked[agent]
+
+    async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:
+        """Fetches a page; the person is asked where the way leads from https to http."""
+        if self._house.mask.masked(url) != url or find_secrets(url):
+            raise ModelFault("The address holds a secret, which would leave this machine with it.")
+        found = await self._house.web.fetch(url)
+        if not isinstance(found, Elsewhere) or not found.is_downgrade:
+            return found
+        answer, reason = await self._house.questions.ask_permission(
+            agent=agent,
+            tool="web_fetch",
+            text=found.url,
+            why=f"{url} leads there, from https to http, which anybody on the way can read",
+            rule_offered="",
+        )
+        if answer is Answer.NO:
+            raise ModelFault(f"{url!r} leads from https to {found.url!r}; {reason}.")
+        return await self._house.web.fetch(found.url)
 
     async def approve_protected(self, submission: Submission) -> str:
         """Returns why a submission may not be queued; a person may allow protected paths."""

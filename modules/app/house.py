@@ -18,6 +18,7 @@ from modules.safety.hooks import HookRunner
 from modules.safety.permissions import PermissionManager
 from modules.safety.sandbox import Probe
 from modules.safety.secrets import SecretMask
+from modules.safety.web_guard import WebGuard
 from modules.store.paths import Paths
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
@@ -44,6 +45,7 @@ class House:
     mcp: McpHub
     mcp_servers: tuple[ServerEntry, ...]
     mask: SecretMask
+    web: WebGuard
     sandbox: Probe
     budget: Budget
     models: Models

@@ -81,6 +81,10 @@ class Settings(Record):
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}
     rules: Rules = Rules()
+    web_allow: tuple[str, ...] = ()
+    """Hosts, hosts with a port, addresses and networks that may be fetched wherever they lie."""
+    is_mcp_sandboxed: bool = True
+    """True where MCP servers are started inside the sandbox."""
 
 
 class Environment(Record):

@@ -6,7 +6,7 @@
    nothing else does; that it is broken is told all the same.
 3. A stronger source replaces a value; permission rules of all sources hold together.
 4. An unknown key or a wrong value is an error that names the file and the nearest known key.
-5. `models` (addresses and keys) come from the person's own file alone.
+5. `models` (addresses and keys), `web` and `mcp` come from the person's own file alone.
 """
 
 import difflib
@@ -161,7 +161,7 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
     simple = {
         name: value
         for name, value in given.items()
-        if name not in {"budget", "permissions", "roles", "models"}
+        if name not in {"budget", "permissions", "roles", "models", "web", "mcp"}
     }
     settings = _with_values(settings, simple, source=source)
     budget = given.get("budget", {})
@@ -170,6 +170,8 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         budget_usd=budget.get("usd", settings.budget_usd),
         budget_tokens=budget.get("tokens", settings.budget_tokens),
         rules=settings.rules + _rules(given.get("permissions", {}), source),
+        web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
+        is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),
         roles={
             **settings.roles,
             **msgspec.convert(given.get("roles", {}), type=dict[str, Role]),

@@ -1,10 +1,24 @@
 """`team.toml` and the person's `settings.toml`, as they may be written."""
 
-from typing import Literal
+import re
+from ipaddress import ip_network
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from modules.records.settings import MOST_WORKERS
+
+_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+
+
+def _host(text: str) -> str:
+    """Refuses what names neither a host nor a network, for it would open nothing."""
+    try:
+        ip_network(text, strict=False)
+    except ValueError:
+        if not _HOST.fullmatch(text):
+            raise ValueError("write a host, a host:port, an address or a network") from None
+    return text
 
 
 class _Table(BaseModel):
@@ -65,7 +79,21 @@ class SettingsFile(_Table):
     roles: dict[str, RoleTable] = {}
 
 
+class WebTable(_Table):
+    """`[web]`: which places beside the public internet may be fetched."""
+
+    allow: list[Annotated[str, AfterValidator(_host)]] = []
+
+
+class McpTable(_Table):
+    """`[mcp]`: how MCP servers are started."""
+
+    sandbox: bool = True
+
+
 class UserSettingsFile(SettingsFile):
-    """The person's own file may also describe models."""
+    """The person's own file may also describe models, and open what is closed to others."""
 
     models: dict[str, ModelTable] = {}
+    web: WebTable = WebTable()
+    mcp: McpTable = McpTable()

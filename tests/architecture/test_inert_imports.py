@@ -20,6 +20,8 @@ HEAVY = (
     "git",
     "tree_sitter",
     "typer",
+    "httpcore2",
+    "bs4",
 )
 WATCH = """
     import _thread, importlib, json, os, sys

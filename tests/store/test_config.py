@@ -104,6 +104,8 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
     sources.user_file.write_text(
         '[budget]\ntokens = 1000\n[models."qwen:big"]\nbase_url = "http://127.0.0.1:1"\n'
         "usd_per_million_in = 0.5\n"
+        '[web]\nallow = ["docs.lan", "localhost:8000", "[::1]:80", "10.0.0.0/8"]\n'
+        "[mcp]\nsandbox = false\n"
     )
 
     assert sources.read() == Settings(
@@ -111,7 +113,17 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         budget_tokens=1000,
         roles={"backend": Role(prompt="Be quick.", tools=("bash",))},
         models={"qwen:big": ModelEntry(base_url="http://127.0.0.1:1", usd_per_million_in=0.5)},
+        web_allow=("docs.lan", "localhost:8000", "[::1]:80", "10.0.0.0/8"),
+        is_mcp_sandboxed=False,
     )
+
+
+@pytest.mark.parametrize("entry", ["http://localhost/", "a b", "*.lan", "", "10.0.0.0/99"])
+def test_host_to_open_that_names_none_is_refused(sources: Sources, entry: str) -> None:
+    sources.user_file.write_text(f'[web]\nallow = ["{entry}"]\n')
+
+    with pytest.raises(PersonFault, match=r"wrong value at 'web\.allow\.0'"):
+        sources.read()
 
 
 @pytest.mark.parametrize(
@@ -121,6 +133,8 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         ("[budget]\neuro = 1", "unknown key 'budget.euro'", "The keys there are: tokens, usd."),
         ('[roles.x]\npromt = ""', "unknown key 'roles.x.promt'", "Did you mean 'prompt'?"),
         ('[models."a:b"]', "unknown key 'models'", "Move it to your own settings.toml"),
+        ('[web]\nallow = ["localhost"]', "unknown key 'web'", "Move it to your own settings.toml"),
+        ("[mcp]\nsandbox = false", "unknown key 'mcp'", "Move it to your own settings.toml"),
         ("workers = 0", "wrong value at 'workers'", "Correct it"),
         ('workers = "many"', "wrong value at 'workers'", "Correct it"),
         ('mode = "god"', "wrong value at 'mode'", "Correct it"),
