@@ -10,6 +10,7 @@ from datetime import timedelta
 from modules.agent.brain import LocalBrain
 from modules.agent.tool_pool import Cleared, ToolPool
 from modules.app.hand_in import HandIn
+from modules.app.host_pid import host_pid
 from modules.records.crew import WorkerState
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
 from modules.records.protocol import Assigned
@@ -65,7 +66,9 @@ class WorkerDesk:
         """Why the attempt ended without a hand-in; empty while it goes on."""
 
     def greet(self, pid: int) -> Assigned:
-        """Returns the assignment."""
+        """Returns the assignment; `pid` is the worker's own in its jail."""
+        if self._member.pid is not None:
+            self._member.pid = host_pid(self._member.pid, pid)
         self._member.set_state(WorkerState.WORKING)
         return self._assigned
 

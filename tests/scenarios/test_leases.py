@@ -44,25 +44,24 @@ def test_stopped_worker_is_replaced_and_its_late_work_is_kept_apart(
         ],
     )
     crewyard("task", "add", "one", cwd=repository)
-    run = subprocess.Popen(
+    stopped = 0
+    with subprocess.Popen(
         command("work", "--workers", "2", "--model", spec, "--check", "test -f base.txt"),
         cwd=repository,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert run.stdout is not None
-    stopped = 0
-    for line in run.stdout:
-        if not stopped and "sleep 2" in line:
-            stopped = _pid_of_worker(repository)
-            os.kill(stopped, signal.SIGSTOP)
-        if stopped and "has landed" in line:
-            os.kill(stopped, signal.SIGCONT)
-    code = run.wait()
+    ) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            if not stopped and "sleep 2" in line:
+                stopped = _pid_of_worker(repository)
+                os.kill(stopped, signal.SIGSTOP)
+            if stopped and "has landed" in line:
+                os.kill(stopped, signal.SIGCONT)
 
     tasks = crewyard("task", "list", "--json", cwd=repository).document
-    assert code == 0
+    assert run.returncode == 0
     assert [(task["status"], task["attempt"]) for task in tasks] == [("completed", 2)]
     assert git(repository, "log", "--format=%s", "main").splitlines() == ["one", "first"]
     late = (repository / ".team" / "results" / "1-1.md").read_text()
