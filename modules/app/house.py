@@ -49,6 +49,8 @@ class House:
     sandbox: Probe
     budget: Budget
     models: Models
+    warnings: tuple[str, ...]
+    """What in the person's settings does nothing, a line each; told when the run starts."""
     sweep: Callable[[], list[str]]
     """Cleans up after a dead lead and returns what was found, a line each; blocks."""
     tidy: Callable[[], None]

@@ -96,6 +96,8 @@ class Run:
 
     async def _take_over(self) -> None:
         house = self.house
+        for warning in house.warnings:
+            house.events.notice(warning)
         # A half-made worktree makes git stumble at every turn, so sweeping comes first.
         for line in await asyncio.to_thread(house.sweep):
             house.events.notice(line)

@@ -28,6 +28,7 @@ from modules.app.opening import (
 )
 from modules.app.questions import QuestionDesk
 from modules.app.run import Run
+from modules.app.settings_check import settings_warnings
 from modules.context.prompts import lead_opening, lead_prompt
 from modules.context.session import Session
 from modules.context.spill import sweep_spills
@@ -50,7 +51,7 @@ from modules.safety.fence import Fence
 from modules.safety.grants import Grants
 from modules.safety.ground import Ground
 from modules.safety.hidden_places import hidden_places
-from modules.safety.hook_settings import read_hooks
+from modules.safety.hook_settings import HookFile, read_hooks
 from modules.safety.hooks import HookRunner
 from modules.safety.jail import JailSpec
 from modules.safety.jail_setup import prepare_jail
@@ -232,6 +233,7 @@ def _house(
         after_landing=lambda: save_state(opened.repository, when=now()),
     )
     is_trusted = trust is TrustStatus.TRUSTED
+    hook_files = read_hook_files(opened, is_trusted=is_trusted)
     return House(
         clock=now,
         environment=environment,
@@ -246,7 +248,11 @@ def _house(
         permissions=PermissionManager(
             settings.rules + grants.rules(), mode=settings.mode, store=grants.add
         ),
-        hooks=_hooks(opened, events, is_trusted=is_trusted),
+        hooks=HookRunner(
+            [hook for file in hook_files for hook in file.hooks],
+            project=paths.root,
+            variables=environment.variables,
+        ),
         questions=QuestionDesk(
             events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
         ),
@@ -257,6 +263,7 @@ def _house(
         sandbox=sandbox,
         budget=budget,
         models=models,
+        warnings=settings_warnings(settings, grants.rules(), hook_files),
         sweep=lambda: _sweep(opened),
         tidy=lambda: _tidy(opened),
         pid=os.getpid(),
@@ -276,19 +283,12 @@ def _tidy(opened: Opened) -> None:
     remove_check_trees(opened.repository)
 
 
-def _hooks(opened: Opened, events: EventBus, *, is_trusted: bool) -> HookRunner:
+def read_hook_files(opened: Opened, *, is_trusted: bool) -> tuple[HookFile, ...]:
     """Returns the person's own hooks and, of a trusted folder, the repository's."""
     paths = [opened.environment.user_folder / USER_HOOKS]
     if is_trusted:
         paths.append(opened.paths.hook_settings)
-    found = [read_hooks(path) for path in paths]
-    for warning in (warning for file in found for warning in file.warnings):
-        events.notice(warning)
-    return HookRunner(
-        [hook for file in found for hook in file.hooks],
-        project=opened.paths.root,
-        variables=opened.environment.variables,
-    )
+    return tuple(read_hooks(path) for path in paths)
 
 
 def _mcp_variables(environment: Environment) -> dict[str, str]:

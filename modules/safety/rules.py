@@ -91,7 +91,7 @@ def parse_rule(rule: RuleText) -> Rule:
 def _check_pattern(rule: RuleText, tool: str, pattern: str) -> None:
     if not pattern.strip():
         raise _malformed(rule, "its pattern is empty")
-    if tool == "Bash" and ":*" in pattern[:-2].replace("\\*", ""):
+    if tool == "Bash" and ":*" in pattern.removesuffix(":*").replace("\\*", ""):
         raise _malformed(rule, "':*' stands at the end of a pattern only")
     if tool in PATH_TOOLS:
         if pattern[0] in "!#":

@@ -1,6 +1,7 @@
 """Starts that can't work: one clear line, the right exit code, nothing left behind."""
 
 import fcntl
+import json
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,36 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], repository: Path) -
 
     assert ended.code == 2
     assert ended.err.strip()
+
+
+def test_malformed_rule_stops_the_start_and_names_its_file(
+    repository: Path, tmp_path: Path, own_environment: Path
+) -> None:
+    settings = own_environment / "crewyard" / "settings.toml"
+    settings.parent.mkdir()
+    settings.write_text('[permissions]\ndeny = ["Bash("]\n')
+    spec = make_script(tmp_path, [{"agent": "lead", "turns": [{"say": "hi"}]}])
+
+    ended = crewyard("-p", "anything", "--model", spec, cwd=repository)
+
+    assert ended.code == 2
+    assert_one_line(ended.err, "'Bash('", str(settings), "malformed")
+
+
+def test_rule_that_does_nothing_is_told_when_the_run_starts(
+    repository: Path, tmp_path: Path, own_environment: Path
+) -> None:
+    settings = own_environment / "crewyard" / "settings.toml"
+    settings.parent.mkdir()
+    settings.write_text('[permissions]\ndeny = ["Bsh(rm *)"]\n')
+    spec = make_script(tmp_path, [{"agent": "lead", "turns": [{"say": "hi"}]}])
+
+    ended = crewyard(
+        *("-p", "anything", "--output-format", "stream-json", "--model", spec), cwd=repository
+    )
+
+    notices = [
+        event["text"] for event in map(json.loads, ended.out.splitlines()) if "text" in event
+    ]
+    assert ended.code == 0
+    assert [text for text in notices if "there is no tool 'Bsh'" in text] == notices[:1]
