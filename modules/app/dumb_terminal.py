@@ -14,12 +14,15 @@ from collections.abc import AsyncIterator, Callable
 from modules.app.terminal import End, Given, Interrupt, Line, View
 from modules.app.terminal_stream import TerminalStream
 
+_QUIET_SECONDS = 0.1
 _MOST_BYTES = 65_536
 """The kernel gives one line of at most 4,096 bytes a read."""
 
 
 class DumbTerminal:
     """A terminal of lines; see modules.app.terminal.Terminal."""
+
+    echoes = True
 
     def __init__(self, stream: TerminalStream, descriptor: int) -> None:
         self.view: Callable[[], View] = View
@@ -30,6 +33,7 @@ class DumbTerminal:
         """The sign that stands on the last row, waiting for the person."""
         self._topic = ""
         self._is_open = False
+        self._is_sign_due = False
 
     @property
     def columns(self) -> int:
@@ -61,12 +65,11 @@ class DumbTerminal:
         self.redraw()
 
     def redraw(self) -> None:
-        """Writes the sign where the person may type and none is there."""
-        view = self.view()
-        sign = f"{view.asks}\n{view.sign}" if view.asks else view.sign
-        if self._is_open and not view.making and not view.is_busy and self._signed != sign:
-            self._stream.write(("\n" if self._signed else "") + sign)
-            self._signed, self._topic = sign, view.topic
+        """Writes the sign, once nothing more comes, where the person may type and none stands."""
+        self._topic = self.view().topic
+        if self._is_open and not self._is_sign_due:
+            self._is_sign_due = True
+            asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._sign)
 
     def clear(self) -> None:
         """Does nothing: the terminal takes the line back itself."""
@@ -81,6 +84,15 @@ class DumbTerminal:
         if self._is_open:
             self._is_open = False
             asyncio.get_running_loop().remove_reader(self._descriptor)
+
+    def _sign(self) -> None:
+        self._is_sign_due = False
+        view = self.view()
+        sign = f"{view.asks}\n{view.sign}" if view.asks else view.sign
+        may_type = not view.making and (view.topic or not view.is_busy)
+        if self._is_open and may_type and self._signed != sign:
+            self._stream.write(("\n" if self._signed else "") + sign)
+            self._signed = sign
 
     def _read(self) -> None:
         data, is_over = self._everything()

@@ -57,6 +57,8 @@ _REWRAPPING = (
 class LineEditor:
     """A terminal with a line to type on; see modules.app.terminal.Terminal."""
 
+    echoes = False
+
     def __init__(
         self, stream: TerminalStream, keys: Vt100Input, variables: Mapping[str, str]
     ) -> None:

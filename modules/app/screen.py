@@ -19,6 +19,8 @@ from modules.records.events import AnyEvent, CallStarted, RunStarted, TextDelta
 
 LEAD = "lead"
 MOST_ECHOED_LINES = 8
+_TELL_THEMSELVES = ("board_post_task", "assign_task")
+"""Tools whose effect is an event of its own."""
 _STYLES = {
     Tone.QUIET: "dim",
     Tone.PLAIN: "",
@@ -46,12 +48,17 @@ class Screen:
                 self._say(visible(event.text))
             return
         told = self._teller.tell(event)
-        is_others = isinstance(event, CallStarted) and event.agent != LEAD
-        if told is not None and not is_others and not isinstance(event, RunStarted):
+        is_known = isinstance(event, RunStarted) or (
+            isinstance(event, CallStarted)
+            and (event.agent != LEAD or event.tool in _TELL_THEMSELVES)
+        )
+        if told is not None and not is_known:
             self.line(f"· {told.text}", _STYLES[told.tone])
 
     def echo(self, words: str) -> None:
         """Shows what the person has sent."""
+        if self._terminal.echoes:
+            return
         lines = visible(words).split("\n")
         shown = lines if len(lines) <= MOST_ECHOED_LINES + 1 else lines[:MOST_ECHOED_LINES]
         self.end_row()
@@ -105,3 +112,10 @@ class Screen:
         self._terminal.write(self._text.getvalue())
         self._text.seek(0)
         self._text.truncate()
+
+
+def _is_known(event: AnyEvent) -> bool:
+    """Returns whether the person sees it elsewhere, or can look it up."""
+    if isinstance(event, CallStarted):
+        return event.agent != LEAD or event.tool in _TELL_THEMSELVES
+    return isinstance(event, RunStarted)

@@ -10,7 +10,6 @@ from modules.app.crew import LEAD
 from modules.app.event_words import SHORT, first_sentence
 from modules.app.run import Run
 from modules.app.visible_text import visible_line
-from modules.records.crew import WorkerView
 from modules.records.merges import Entry
 from modules.records.tasks import Task
 from modules.team.mailbox import mail_text
@@ -32,7 +31,7 @@ def slash_commands(run: Run, prompt: Callable[[], str]) -> Mapping[str, SlashCom
     """Returns the commands, by name; `prompt` gives what the lead's model is told."""
     commands = (
         SlashCommand("/board", "all tasks and where they stand", lambda: _board(run.crew.tasks())),
-        SlashCommand("/team", "the workers and what each is at", lambda: _team(run.crew.workers())),
+        SlashCommand("/team", "the workers and what each is at", lambda: _team(run)),
         SlashCommand("/queue", "what waits to land, landed or came back", lambda: _queue(run)),
         SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda: _inbox(run)),
         SlashCommand("/mcp", "the MCP servers", lambda: run.crew.mcp_status().splitlines()),
@@ -72,16 +71,17 @@ def _waits_for(task: Task) -> str:
     return f"after {after}" if after and task.status == "pending" else ""
 
 
-def _team(workers: Iterable[WorkerView]) -> Iterator[Shown]:
+def _team(run: Run) -> Iterator[Shown]:
+    asking = {question.agent for question in run.house.questions.pending()}
     table = _table("worker", "role", "state", "task", "since", "at")
-    for worker in workers:
+    for worker in run.crew.workers():
         table.add_row(
             _cell(worker.name),
             _cell(worker.role),
             str(worker.state),
             "" if worker.task is None else str(worker.task),
             f"{worker.since.astimezone():%H:%M:%S}",
-            _cell(worker.doing),
+            "your answer" if worker.name in asking else _cell(worker.doing),
         )
     yield table if table.rows else "No worker is there; they start with the work."
 

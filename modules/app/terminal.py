@@ -57,6 +57,8 @@ class Terminal(Protocol):
 
     view: Callable[[], View]
     """Asked for whenever the line is drawn."""
+    echoes: bool
+    """True when what was sent stays on the screen by itself."""
 
     @property
     def columns(self) -> int:

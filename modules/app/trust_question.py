@@ -10,7 +10,12 @@ from pathlib import Path
 
 from modules.app.screen import Screen
 from modules.app.terminal import End, Interrupt, Line, Terminal, View
-from modules.safety.trust import TrustStatus, TrustStore, read_what_would_be_trusted
+from modules.safety.trust import (
+    Offered,
+    TrustStatus,
+    TrustStore,
+    read_what_would_be_trusted,
+)
 
 _TOPIC = "trust"
 _VIEW = View(sign="Use them? y/n ", topic=_TOPIC)
@@ -38,8 +43,17 @@ async def ask_for_trust(
     changed = " other settings than those you trusted" if status is TrustStatus.CHANGED else ""
     screen.line(f"{root} brings{changed or ' settings'} that can run commands:", "bold")
     screen.lines((f"  {line}" for line in offered.lines), "yellow")
-    terminal.view = lambda: _VIEW
+    usual, terminal.view = terminal.view, lambda: _VIEW
     terminal.redraw()
+    try:
+        return await _answer(terminal, screen, store, root, offered)
+    finally:
+        terminal.view = usual
+
+
+async def _answer(
+    terminal: Terminal, screen: Screen, store: TrustStore, root: Path, offered: Offered
+) -> Asked:
     while True:
         match await terminal.next():
             case End():
