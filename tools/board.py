@@ -29,6 +29,9 @@ class PostTask(Record):
     writes: Annotated[
         tuple[str, ...], Meta(description="Globs of the files it will touch, if known.")
     ] = ()
+    plan: Annotated[
+        bool, Meta(description="True: the worker sends you a plan first and waits for your answer.")
+    ] = False
 
 
 class BoardList(Record):
@@ -46,6 +49,7 @@ async def post_task(given: PostTask, context: CrewContext) -> ToolResult:
             priority=given.priority,
             check=given.check,
             writes=given.writes,
+            plan=given.plan,
         ),
         agent=context.agent,
     )

@@ -11,6 +11,7 @@ from tools.lane_context import LaneContext
 from tools.mcp import MCP_TOOLS
 from tools.merge import MERGE_TOOLS, SUBMIT_TOOL
 from tools.person import PERSON_TOOLS
+from tools.plan import PLAN_TOOL, PLAN_TOOLS
 from tools.search import SEARCH_TOOLS
 from tools.shell import SHELL_TOOLS
 from tools.team import ASK_TOOL, MESSAGE_TOOL, TEAM_TOOLS
@@ -33,6 +34,7 @@ LEAD_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     *MERGE_TOOLS,
     *PERSON_TOOLS,
     *MCP_TOOLS,
+    *PLAN_TOOLS,
     *WEB_TOOLS,
 )
 """The lead's alone, in its process."""
@@ -46,6 +48,10 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
 """Every worker's, run in the lead's process."""
 
 
-def worker_tools(allowed: Collection[str]) -> tuple[Tool[Any, CrewContext], ...]:
+def worker_tools(
+    allowed: Collection[str], *, needs_plan: bool
+) -> tuple[Tool[Any, CrewContext], ...]:
     """Returns a worker's tools that run in the lead's process; `allowed` empty: all."""
-    return WORKER_TOOLS + tuple(tool for tool in WEB_TOOLS if not allowed or tool.name in allowed)
+    plan = (PLAN_TOOL,) if needs_plan else ()
+    web = tuple(tool for tool in WEB_TOOLS if not allowed or tool.name in allowed)
+    return (*WORKER_TOOLS, *plan, *web)

@@ -41,6 +41,12 @@ class CrewDesk(Protocol):
 
     async def ask_person(self, *, agent: str, question: str) -> str: ...
 
+    async def review_plan(self, *, agent: str, plan: str) -> tuple[bool, str]:
+        """Waits until the lead or the person accepts a plan or returns it with words."""
+        ...
+
+    def answer_plan(self, name: str, *, accepts: bool, feedback: str) -> None: ...
+
     async def ask_lead(self, *, agent: str, question: str) -> str: ...
 
     async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:
@@ -52,6 +58,8 @@ class CrewDesk(Protocol):
 
 class Submitter(Protocol):
     """Takes in the work of one attempt."""
+
+    needs_plan: bool
 
     async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult: ...
 

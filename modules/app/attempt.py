@@ -12,6 +12,7 @@ from pathlib import Path
 
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
+from modules.app.budget import BudgetSpent
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
 from modules.app.finishing import finish
@@ -26,6 +27,7 @@ from modules.git.lane_state import Lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes, make_lane
 from modules.git.occupants import occupants
 from modules.records.crew import WorkerState
+from modules.records.decisions import Mode
 from modules.records.errors import CrewyardError, PersonFault, QuotaFault
 from modules.records.exits import Exit
 from modules.records.messages import said
@@ -53,8 +55,10 @@ class AttemptEnd:
 
     reason: str
     is_failure: bool
+    is_parked: bool = False
+    """True where the task is to rest without an attempt being used up."""
     parked_until: datetime | None = None
-    """Set where the task is to rest without an attempt being used up."""
+    """None: until somebody retries it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,14 @@ class Attempts:
         try:
             place = await self._make_place(claim, task)
             end = await self._run(member, claim, task, place)
+        except BudgetSpent as error:
+            if error.is_whole_run:
+                self._ends_run(error)
+            end = AttemptEnd(reason=str(error), is_failure=False, is_parked=not error.is_whole_run)
         except QuotaFault as error:
-            end = AttemptEnd(reason=str(error), is_failure=False, parked_until=error.until)
+            end = AttemptEnd(
+                reason=str(error), is_failure=False, is_parked=True, parked_until=error.until
+            )
         except PersonFault as error:
             end = AttemptEnd(reason=error.line, is_failure=not self._ends_run(error))
         except CrewyardError as error:
@@ -151,6 +161,7 @@ class Attempts:
             merging=house.merging,
             landed_ref=house.queue.landed_ref,
             approve_protected=self._crew.approve_protected,
+            needs_plan=role.plan or task.draft.plan,
         )
         pool = self._pool(member, role_name, role, place, hand_in)
         brain = house.models.brain(
@@ -195,16 +206,16 @@ class Attempts:
             toolset=Toolset(
                 lane_tools=LANE_TOOLS,
                 lane=None,
-                crew_tools=worker_tools(role.tools),
+                crew_tools=worker_tools(role.tools, needs_plan=hand_in.needs_plan),
                 crew=CrewContext(agent=member.name, crew=self._crew, submitter=hand_in),
                 allowed=role.tools,
             ),
-            standing=Standing(
+            standing=lambda: Standing(
                 agent=member.name,
                 role=role_name,
                 is_worker=True,
                 is_jailed=house.sandbox.is_jail,
-                mode=house.settings.mode,
+                mode=Mode.PLAN if hand_in.needs_plan else house.settings.mode,
                 rules=role_rules(role_name, role),
                 ground=Ground(
                     root=place.lane.path,
@@ -242,6 +253,7 @@ class Attempts:
                 base=place.lane.base,
                 check=" and then ".join(checks),
                 landed_ref=house.queue.landed_ref,
+                needs_plan=role.plan or task.draft.plan,
             ),
         )
 
@@ -294,7 +306,7 @@ class Attempts:
         # Work that is in the queue already needs no worker; its verdict decides.
         if not house.board.is_current(claim) or house.merging.holds(claim):
             return
-        if end.parked_until is not None:
+        if end.is_parked:
             house.board.park(
                 task.task_id, reason=reason, by="lead", until=end.parked_until, held=claim
             )

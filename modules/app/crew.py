@@ -2,6 +2,7 @@
 
 import asyncio
 
+from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
@@ -27,8 +28,8 @@ class Crew:
     def __init__(self, house: House) -> None:
         self._house = house
         self._supervisor: Supervisor | None = None
-        self._asked: dict[str, asyncio.Future[str]] = {}
-        """Workers that wait for an answer of the lead."""
+        self._questions: AwaitedAnswers[str] = AwaitedAnswers()
+        self._plans: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers()
         self.has_lead = False
         """True where a lead's model is there to answer."""
 
@@ -73,8 +74,7 @@ class Crew:
         names = [worker.name for worker in self.workers()]
         if to is not None and to not in {*names, LEAD}:
             raise ModelFault(f"There is no agent {to!r}. There are: {', '.join([LEAD, *names])}.")
-        if agent == LEAD and to in self._asked and not self._asked[to].done():
-            self._asked[to].set_result(body)
+        if agent == LEAD and to is not None and self._questions.give(to, body):
             return 1
         recipients = [to] if to is not None else [name for name in names if name != agent]
         sent = self._house.mailbox.send(sender=agent, to=recipients, body=body)
@@ -151,18 +151,39 @@ class Crew:
         """Puts a question to the lead and returns what it answers; waits a limited time."""
         if not self.has_lead:
             return "No lead is there to answer. Decide yourself, and say what you assumed."
-        if agent in self._asked:
-            raise ModelFault("A question of yours waits for its answer already.")
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._asked[agent] = answer
-        body = f"{question}\n(The worker waits: answer with send_message to {agent}.)"
+        answer = await self._questions.wait(
+            agent,
+            ask=lambda: self._write_lead(agent, question, f"send_message to {agent}"),
+            timeout_seconds=self._house.settings.ask_timeout_seconds,
+        )
+        return answer or "The lead did not answer in time. Decide yourself, and say so."
+
+    async def review_plan(self, *, agent: str, plan: str) -> tuple[bool, str]:
+        """Returns whether the lead, or without one the person, accepts a plan, and the words."""
+        if not self.has_lead:
+            answer, reason = await self._house.questions.ask_permission(
+                agent=agent,
+                tool="submit_plan",
+                text=plan,
+                why="its plan comes first",
+                rule_offered="",
+            )
+            return answer is not Answer.NO, reason
+        found = await self._plans.wait(
+            agent,
+            ask=lambda: self._write_lead(agent, f"My plan:\n{plan}", f"answer_plan for {agent}"),
+            timeout_seconds=self._house.settings.ask_timeout_seconds,
+        )
+        return found or (False, "the lead did not answer in time; hand it in again.")
+
+    def answer_plan(self, name: str, *, accepts: bool, feedback: str) -> None:
+        """Gives a worker the answer to its plan; raises ModelFault when it waits for none."""
+        if not self._plans.give(name, (accepts, feedback)):
+            raise ModelFault(f"{name} has sent no plan that waits for an answer.")
+
+    def _write_lead(self, agent: str, words: str, how: str) -> None:
+        body = f"{words}\n(The worker waits: answer with {how}.)"
         self.send_mail(agent=agent, to=LEAD, body=body)
-        try:
-            return await asyncio.wait_for(answer, self._house.settings.ask_timeout_seconds)
-        except TimeoutError:
-            return "The lead did not answer in time. Decide yourself, and say what you assumed."
-        finally:
-            del self._asked[agent]
 
     async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:
         """Fetches a page; the person is asked where the way leads from https to http."""

@@ -48,7 +48,7 @@ def make_pool(
     *,
     session: Session,
     toolset: Toolset,
-    standing: Standing,
+    standing: Callable[[], Standing],
 ) -> ToolPool:
     """Returns the pool of one agent; MCP tools come and go with their servers."""
     own = _own_tools(toolset)
@@ -60,24 +60,23 @@ def make_pool(
             if not toolset.allowed or tool.name in toolset.allowed
         }
 
-    def current() -> Standing:
-        return standing
-
-    agent = standing.agent
+    agent = standing().agent
     return ToolPool(
         tools,
-        standing=current,
+        standing=standing,
         permissions=house.permissions,
-        hooks=AgentHooks(house.hooks, lambda: caller_of(house, session, current())),
+        hooks=AgentHooks(house.hooks, lambda: caller_of(house, session, standing())),
         asker=PersonAsker(
             house.questions,
             agent=agent,
             offer=lambda call, subject, decision: house.permissions.offer(
-                current(), call.name, subject, decision
+                standing(), call.name, subject, decision
             ),
             remember=house.permissions.remember,
         ),
-        watcher=SessionWatcher(agent=agent, session=session, events=house.events, standing=current),
+        watcher=SessionWatcher(
+            agent=agent, session=session, events=house.events, standing=standing
+        ),
         trim=_trimmer(house),
     )
 

@@ -35,6 +35,7 @@ class HandIn:
         merging: MergeDriver,
         landed_ref: str,
         approve_protected: Callable[[Submission], Awaitable[str]],
+        needs_plan: bool = False,
     ) -> None:
         self._repository = repository
         self._paths = repository.paths
@@ -46,6 +47,8 @@ class HandIn:
         self._merging = merging
         self._landed_ref = landed_ref
         self._approve_protected = approve_protected
+        self.needs_plan = needs_plan
+        """True until a plan that has to come first is accepted; so long the worker only reads."""
         self.is_over = False
 
     async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult:

@@ -62,7 +62,7 @@ class Models:
             self._events.emit(TextDelta(at=self._events.clock(), agent=agent, text=text))
 
         def pay(usage: Usage, cost_usd: float | None) -> None:
-            self._budget.pay(usage, cost_usd)
+            self._budget.pay(agent, task, usage, cost_usd)
             self._events.emit(
                 Spent(
                     at=self._events.clock(), agent=agent, task=task, usage=usage, cost_usd=cost_usd
@@ -77,5 +77,5 @@ class Models:
             price=chosen.price,
             on_text=tell,
             on_paid=pay,
-            before_request=self._budget.check,
+            before_request=lambda: self._budget.reserve(agent, task),
         )

@@ -44,7 +44,7 @@ from modules.providers.provider import Provider
 from modules.providers.retrying import Retrying
 from modules.records.errors import PersonFault
 from modules.records.events import TaskChanged, WorkerChanged
-from modules.records.settings import Environment, Settings
+from modules.records.settings import Environment, Limit, Settings
 from modules.records.tasks import Task
 from modules.safety.child_environment import child_environment, is_never_passed
 from modules.safety.fence import Fence
@@ -81,7 +81,15 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         opened = open_repository_at(folder, target=settings.target)
     events = EventBus(now)
     budget = Budget(
-        limit_usd=settings.budget_usd, limit_tokens=settings.budget_tokens, warn=events.notice
+        run=Limit(
+            usd=settings.budget_usd,
+            tokens=settings.budget_tokens,
+            minutes=settings.budget_minutes,
+        ),
+        task=settings.task_budget,
+        worker=settings.worker_budget,
+        clock=now,
+        warn=events.notice,
     )
     models = _models(opened, settings, budget, events)
     models.check(settings.worker_model)
@@ -115,7 +123,7 @@ def join_lead(run: Run) -> LeadAgent:
             crew_tools=LEAD_TOOLS,
             crew=CrewContext(agent=LEAD, crew=run.crew),
         ),
-        standing=Standing(
+        standing=lambda: Standing(
             agent=LEAD,
             role="",
             is_worker=False,

@@ -6,6 +6,10 @@ from string import Template
 
 from modules.records.tasks import Task
 
+PLAN_LINE = (
+    "- This task wants a plan first: read, then call submit_plan. Until it is accepted you can "
+    "only read.\n"
+)
 NO_CHECK = "none is set, so nothing can land until the person sets one"
 
 
@@ -33,6 +37,7 @@ def worker_prompt(
     base: str,
     check: str,
     landed_ref: str,
+    needs_plan: bool,
 ) -> str:
     """Returns what a worker's model is told at the head of every request."""
     return _filled(
@@ -45,6 +50,7 @@ def worker_prompt(
         base=base[:12],
         check=check or NO_CHECK,
         landed_ref=landed_ref,
+        plan_line=PLAN_LINE if needs_plan else "",
     )
 
 

@@ -16,6 +16,8 @@ class Role(Record):
     """What workers of one role are told and may use."""
 
     prompt: str = ""
+    plan: bool = False
+    """True where a worker hands in a plan and only reads until it is accepted."""
     model: str = ""
     """Model SPEC; empty: the crew's."""
     tools: tuple[str, ...] = ()
@@ -60,6 +62,14 @@ class Rules(Record):
         )
 
 
+class Limit(Record):
+    """What may be spent; None: any amount."""
+
+    usd: Annotated[float, Meta(gt=0)] | None = None
+    tokens: Annotated[int, Meta(gt=0)] | None = None
+    minutes: Annotated[float, Meta(gt=0)] | None = None
+
+
 class Settings(Record):
     """Everything that can be set, with the defaults."""
 
@@ -78,6 +88,9 @@ class Settings(Record):
     ask_timeout_seconds: Positive = 600.0
     budget_usd: Positive | None = None
     budget_tokens: Annotated[int, Meta(gt=0)] | None = None
+    budget_minutes: Positive | None = None
+    task_budget: Limit = Limit()
+    worker_budget: Limit = Limit()
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}
     rules: Rules = Rules()

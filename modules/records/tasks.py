@@ -49,6 +49,8 @@ class TaskDraft(Record):
     model: str = ""
     """Model SPEC for this task; empty: the crew's."""
     attempts_allowed: int = 3
+    plan: bool = False
+    """True where the worker hands in a plan and only reads until it is accepted."""
     assignee: str = ""
     """Name of the one worker that may take it; empty: any."""
 

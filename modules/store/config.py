@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from modules.records.errors import PersonFault
 from modules.records.settings import (
     Environment,
+    Limit,
     ModelEntry,
     Role,
     Rules,
@@ -169,6 +170,13 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         settings,
         budget_usd=budget.get("usd", settings.budget_usd),
         budget_tokens=budget.get("tokens", settings.budget_tokens),
+        budget_minutes=budget.get("minutes", settings.budget_minutes),
+        task_budget=msgspec.convert(budget["task"], type=Limit)
+        if "task" in budget
+        else settings.task_budget,
+        worker_budget=msgspec.convert(budget["worker"], type=Limit)
+        if "worker" in budget
+        else settings.worker_budget,
         rules=settings.rules + _rules(given.get("permissions", {}), source),
         web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
         is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),

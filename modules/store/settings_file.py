@@ -25,11 +25,19 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class BudgetTable(_Table):
-    """`[budget]`: what one run may cost."""
+class LimitTable(_Table):
+    """`[budget.task]` and `[budget.worker]`: what each may cost."""
 
     usd: float | None = Field(default=None, gt=0)
     tokens: int | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)
+
+
+class BudgetTable(LimitTable):
+    """`[budget]`: what one run may cost."""
+
+    task: LimitTable = LimitTable()
+    worker: LimitTable = LimitTable()
 
 
 class PermissionsTable(_Table):
@@ -44,6 +52,7 @@ class RoleTable(_Table):
     """`[roles.NAME]`: what workers of a role are told and may use."""
 
     prompt: str = ""
+    plan: bool = False
     model: str = ""
     tools: list[str] = []
     allow: list[str] = []

@@ -18,6 +18,7 @@ WORKER: dict[str, Any] = {
     "base": COMMIT,
     "check": "make test",
     "landed_ref": "refs/landed",
+    "needs_plan": False,
 }
 
 

@@ -1,0 +1,43 @@
+"""Answers that agents wait for, one a name, for a limited time."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from modules.records.errors import ModelFault
+
+AnswerT = TypeVar("AnswerT")
+
+
+class AwaitedAnswers(Generic[AnswerT]):
+    """The agents that wait, and the way to answer them."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[AnswerT]] = {}
+
+    async def wait(
+        self, name: str, *, ask: Callable[[], object], timeout_seconds: float
+    ) -> AnswerT | None:
+        """Asks and returns the answer, None when the time is up.
+
+        Raises ModelFault when `name` waits already.
+        """
+        if name in self._waiting:
+            raise ModelFault("A question of yours waits for its answer already.")
+        answer: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
+        self._waiting[name] = answer
+        try:
+            ask()
+            return await asyncio.wait_for(answer, timeout_seconds)
+        except TimeoutError:
+            return None
+        finally:
+            del self._waiting[name]
+
+    def give(self, name: str, answer: AnswerT) -> bool:
+        """Answers `name`; returns whether it waited for an answer."""
+        waiting = self._waiting.get(name)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(answer)
+        return True
