@@ -5,10 +5,11 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 import typer.main
+from pydantic import BaseModel
 
 from modules.app.cli import app
 from modules.providers.presets import PRESETS, SCRIPTED
@@ -71,14 +72,33 @@ def test_command_line_fits_the_program(words: list[str]) -> None:
     assert {word for word in words if word.startswith("-")} - options == set()
 
 
+def unnamed(table: type[BaseModel], raw: dict[str, Any]) -> Iterator[str]:
+    """Returns the settings of `table` that `raw` does not name, tables within it included."""
+    for name, field in table.model_fields.items():
+        if name not in raw:
+            yield f"{table.__name__}.{name}"
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from unnamed(field.annotation, raw[name])
+        elif get_origin(field.annotation) is dict:
+            (entry,) = raw[name].values()
+            yield from unnamed(get_args(field.annotation)[1], entry)
+
+
 def test_settings_block_is_valid_and_names_every_setting() -> None:
     (text,) = blocks("toml")
     raw = tomllib.loads(text)
 
     UserSettingsFile.model_validate(raw)
 
-    assert set(raw) == set(UserSettingsFile.model_fields)
-    assert set(raw) - {"models"} == set(SettingsFile.model_fields)
+    assert list(unnamed(UserSettingsFile, raw)) == []
+
+
+def test_settings_for_both_files_stand_before_those_for_ones_own() -> None:
+    shared, own = blocks("toml")[0].split("settings.toml alone.\n")
+
+    SettingsFile.model_validate(tomllib.loads(shared))
+
+    assert set(tomllib.loads(own)) & set(SettingsFile.model_fields) == set()
 
 
 def test_settings_block_has_no_rule_that_does_nothing() -> None:
