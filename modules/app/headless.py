@@ -11,6 +11,7 @@ SERVER_SECONDS = 30.0  # without a person a run waits for the tools it was given
 
 async def run_goal(run: Run, lead: LeadAgent, goal: str) -> RunReport:
     """Gives the lead a goal and returns when it is done and the crew is quiet."""
+    _warn_without_jail(run)
     async with run.at_work(server_seconds=SERVER_SECONDS):
         run.house.events.listen(lead.take_event)
         end = await lead.turn(goal)
@@ -28,11 +29,17 @@ async def run_goal(run: Run, lead: LeadAgent, goal: str) -> RunReport:
 
 async def run_board(run: Run) -> RunReport:
     """Drains the board without a lead's model and returns when the crew is quiet."""
+    _warn_without_jail(run)
     async with run.at_work(server_seconds=SERVER_SECONDS):
         while not run.is_quiet:
             await run.house.events.stirred()
         report = run.report("", Exit.DONE)
     return _with_exit(run, report)
+
+
+def _warn_without_jail(run: Run) -> None:
+    if not run.house.sandbox.is_jail:
+        run.house.events.notice(run.house.sandbox.why)
 
 
 async def _has_news(run: Run, lead: LeadAgent) -> bool:
