@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from modules.app.settings_check import settings_warnings
 from modules.records.errors import PersonFault
@@ -60,7 +61,7 @@ def test_malformed_rule_of_any_source_stops_the_start_and_is_named(kind: str, te
     sources = [
         (Settings(rules=rules(kind, text)), Rules(), "team.toml"),
         (Settings(), rules(kind, text, source="grants"), "grants"),
-        (Settings(roles={"qa": Role(**{kind: (text,)})}), Rules(), "role qa"),
+        (Settings(roles={"qa": replace(Role(), **{kind: (text,)})}), Rules(), "role qa"),
     ]
 
     for settings, granted, source in sources:
