@@ -108,6 +108,9 @@ class Child:
         """Sends one line; raises ConnectionError when nobody reads any more."""
         self._input.write(line + b"\n")
         await self._input.drain()
+        # Input that was closed meanwhile is dropped without a word, and drain has no complaint.
+        if self._input.transport.is_closing():
+            raise ConnectionResetError("the server's input was closed")
 
     async def lines(self, *, max_bytes: int) -> AsyncIterator[bytes]:
         """Yields what it writes, line by line, until its output ends.
