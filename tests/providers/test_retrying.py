@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from modules.providers.retrying import Retrying
-from modules.records.errors import ContextOverflow, PersonFault, TransientFault
+from modules.records.errors import ContextOverflow, PersonFault, QuotaFault, TransientFault
 from modules.records.exits import Exit
 from modules.records.messages import ModelReply, ModelRequest, StopReason, Text
 from tests.providers.making import answered, request
@@ -123,10 +123,11 @@ def test_an_absurd_wait_is_told_to_the_person_and_not_sat_out(wait: float) -> No
     flaky = Flaky([busy(wait)])
     harness = Harness(flaky)
 
-    with pytest.raises(PersonFault, match=r"until 20\d\d-") as caught:
+    with pytest.raises(QuotaFault, match=r"until 20\d\d-") as caught:
         harness.ask()
 
-    assert caught.value.exit_code == Exit.FAILED
+    assert caught.value.exit_code == Exit.LIMIT
+    assert caught.value.until > NOW
     assert (flaky.tries, harness.slept) == (1, [])
 
 

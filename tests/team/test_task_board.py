@@ -345,7 +345,7 @@ def test_tasks_posted_together_may_wait_for_each_other(board: TaskBoard) -> None
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        ([(1,), (0,)], "It waits for task 2, which is not on the board"),
+        ([(1,), (0,)], "It would wait for itself: 2 → 1 → 2"),
         ([(0,)], "It would wait for itself: 1 → 1"),
     ],
 )
