@@ -9,10 +9,8 @@
 import asyncio
 import contextlib
 import os
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,10 +21,9 @@ from pathlib import Path
 import msgspec
 
 from modules.app.cli_output import print_json
+from modules.app.demo_proof import look
 from modules.app.demo_story import Story, surprises
 from modules.app.program import MAIN
-from modules.git.lanes import list_lanes
-from modules.git.repository import open_repository
 from modules.git.run_git import Git
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, CallStarted, WorkerChanged
@@ -47,7 +44,7 @@ def run_demo(folder: Path | None, *, as_json: bool) -> int:
         story = Story(sys.stderr if as_json else sys.stdout, sample)
         began = time.monotonic()
         final = asyncio.run(_play(sample, home, story))
-        found = surprises(story, final, _look(sample, home))
+        found = surprises(story, final, look(sample, final, check=CHECK))
         story.end(final, found, seconds=time.monotonic() - began, is_kept=folder is not None)
         if as_json:
             exit_code = Exit.FAILED if found else Exit.DONE
@@ -154,29 +151,3 @@ def _environment(home: Path) -> dict[str, str]:
     }
     sandbox = {name: os.environ[name] for name in ("CREWYARD_SANDBOX",) if name in os.environ}
     return {**kept, **sandbox, "CREWYARD_HOME": str(home)}
-
-
-def _look(sample: Path, home: Path) -> dict[str, str]:
-    """Returns what is left, by what was looked at; empty words mean as it should be."""
-    repository = open_repository(sample, variables=os.environ)
-    git = repository.git
-    check = subprocess.run(
-        shlex.split(CHECK), cwd=sample, capture_output=True, text=True, timeout=60, check=False
-    )
-    return {
-        "git status": git.text("status", "--porcelain"),
-        "worktrees": ", ".join(lane.name for lane in list_lanes(repository)),
-        "branches": git.text("for-each-ref", "--format=%(refname:short)", "refs/heads/wt"),
-        "processes": ", ".join(map(str, _processes_in(sample))),
-        "the sample's own tests": "" if check.returncode == 0 else check.stderr[-500:],
-        "log": "" if git.text("rev-parse", "main") == git.text("rev-parse", "HEAD") else "moved",
-    }
-
-
-def _processes_in(folder: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cwd"):
-        with contextlib.suppress(OSError):  # the process has gone, or belongs to somebody else
-            if entry.readlink().is_relative_to(folder):
-                found.append(int(entry.parent.name))
-    return found
