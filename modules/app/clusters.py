@@ -6,6 +6,7 @@
 3. A tab is shown as four spaces.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -45,7 +46,7 @@ class ShownLine:
 
     def to_line(self, position: int) -> int:
         """Returns the place of the line that is shown at `position`."""
-        return max((at for at, shown in enumerate(self.columns) if shown <= position), default=0)
+        return bisect_left(self.columns, self.columns[bisect_right(self.columns, position) - 1])
 
 
 def shown_line(line: str) -> ShownLine:

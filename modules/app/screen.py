@@ -71,7 +71,7 @@ class Screen:
         """Shows one line, which may be wrapped; what follows its first row is indented."""
         self.end_row()
         indent = len(text) - len(text.lstrip(" ·")) or 2
-        rows = Text(visible(text), style=style).wrap(self._console, max(20, self._columns - indent))
+        rows = Text(visible(text), style=style).wrap(self._console, max(10, self._columns - indent))
         for number, row in enumerate(rows):
             row.rstrip()
             self._print(row if number == 0 else Text(" " * indent) + row)

@@ -1,0 +1,141 @@
+"""Each change of a run is told once, in words for people."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from modules.app.event_words import Teller, Told, Tone, first_sentence
+from modules.records.events import (
+    AnyEvent,
+    CallDenied,
+    CallStarted,
+    EntryChanged,
+    Noticed,
+    RunStarted,
+    Spent,
+    TargetHeld,
+    TaskChanged,
+    TextDelta,
+    WorkerChanged,
+)
+from modules.records.messages import Usage
+
+AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+COMMIT = "0123456789abcdef"
+
+
+def task(status: str, **fields: Any) -> TaskChanged:
+    return TaskChanged(at=AT, task=3, subject="Write it", status=status, **fields)
+
+
+def entry(status: str, **fields: Any) -> EntryChanged:
+    return EntryChanged(at=AT, entry=1, task=3, status=status, commit=COMMIT, **fields)
+
+
+def told(*events: AnyEvent) -> list[Told]:
+    teller = Teller()
+    return [line for event in events if (line := teller.tell(event)) is not None]
+
+
+def test_life_of_a_task_is_told_once_a_step() -> None:
+    work = {"worker": "w1", "attempt": 1}
+
+    lines = told(
+        task("pending"),
+        task("in_progress", **work),
+        task("in_progress", **work),
+        entry("queued"),
+        task("in_review", **work),
+        entry("checking"),
+        entry("conflicted", reason="It conflicts in 'a.py'. Run `git merge` in the lane."),
+        task("in_progress", reason="conflicted: It conflicts in 'a.py'.", **work),
+        entry("queued"),
+        task("in_review", **work),
+        entry("merged", landed_as=COMMIT),
+        task("completed", landed_as=COMMIT, **work),
+    )
+
+    assert [line.text for line in lines] == [
+        "task 3 is posted: Write it",
+        "w1 takes task 3: Write it",
+        "task 3 is in the merge queue: Write it",
+        "task 3 is being checked",
+        "task 3 can't land: It conflicts in 'a.py'",
+        "task 3 is in the merge queue: Write it",
+        "task 3 has landed as 01234567: Write it",
+    ]
+    assert [line.tone for line in lines[-3:]] == [Tone.BAD, Tone.QUIET, Tone.GOOD]
+
+
+def test_attempt_that_ended_goes_back_and_is_taken_again() -> None:
+    lines = told(
+        task("in_progress", worker="w1", attempt=1),
+        task("pending", worker="w1", attempt=1, reason="The worker died (SIGKILL). It is kept."),
+        task("in_progress", worker="w1", attempt=2),
+    )
+
+    assert [line.text for line in lines] == [
+        "w1 takes task 3: Write it",
+        "task 3 goes back to the board: The worker died (SIGKILL)",
+        "w1 takes task 3, attempt 2: Write it",
+    ]
+
+
+def test_landing_is_told_by_the_board_where_the_queue_said_nothing() -> None:
+    lines = told(task("completed", landed_as=COMMIT), entry("merged", landed_as=COMMIT))
+
+    assert [line.text for line in lines] == ["task 3 has landed as 01234567: Write it"]
+
+
+def test_ends_without_a_landing_say_why() -> None:
+    lines = told(
+        task("completed", reason="It was there."),
+        task("failed", reason="Three attempts."),
+        task("blocked", reason="Task 2 failed."),
+        task("parked", reason="No quota."),
+        task("cancelled"),
+        entry("rejected", reason="Not wanted."),
+    )
+
+    assert lines == [
+        Told("task 3 is done without a change: It was there", Tone.GOOD),
+        Told("task 3 is failed: Three attempts", Tone.BAD),
+        Told("task 3 is blocked: Task 2 failed", Tone.BAD),
+        Told("task 3 is parked: No quota", Tone.WARNING),
+        Told("task 3 is cancelled", Tone.WARNING),
+        Told("task 3: its work is rejected: Not wanted", Tone.BAD),
+    ]
+
+
+def test_other_events_are_told_or_left_to_be_looked_up() -> None:
+    call = {"agent": "w1", "call_id": "c-1", "tool": "bash"}
+
+    lines = told(
+        RunStarted(at=AT, target="main", target_commit=COMMIT, workers=3),
+        CallStarted(at=AT, text="git status", **call),
+        CallDenied(at=AT, why="no network", **call),
+        TargetHeld(at=AT, target="main", landed=COMMIT, why="edits are in the way"),
+        Noticed(at=AT, text="An odd thing."),
+        WorkerChanged(at=AT, worker="w1", role="", state="working"),
+        Spent(at=AT, agent="w1", usage=Usage(), cost_usd=None),
+        TextDelta(at=AT, agent="lead", text="words"),
+        entry("no_changes"),
+    )
+
+    assert [line.text for line in lines] == [
+        "main is at 01234567",
+        "w1: bash git status",
+        "w1: bash was refused: no network",
+        "main stays where it is: edits are in the way",
+        "An odd thing.",
+    ]
+
+
+def test_control_characters_of_a_worker_are_shown() -> None:
+    (line,) = told(TaskChanged(at=AT, task=1, subject="a\x1b[2Jb\nc", status="pending"))
+
+    assert line.text == r"task 1 is posted: a\x1b[2Jb"
+
+
+def test_first_sentence_ends_at_a_full_stop_and_not_at_a_name() -> None:
+    assert first_sentence("See 'a/b.py' now. Then go.\nMore") == "See 'a/b.py' now"
+    assert first_sentence("") == ""
