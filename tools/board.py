@@ -40,7 +40,7 @@ class BoardList(Record):
 
 async def post_task(given: PostTask, context: CrewContext) -> ToolResult:
     """Posts a task."""
-    task = context.crew.post_task(
+    task = await context.crew.post_task(
         TaskDraft(
             subject=given.subject,
             description=given.description,

@@ -76,7 +76,7 @@ async def assign_task(given: Assign, context: CrewContext) -> ToolResult:
         return ToolResult(text=f"There is no worker {given.name!r}.", is_error=True)
     subject, _, rest = given.task.strip().partition("\n")
     draft = TaskDraft(subject=subject[:200], description=rest.strip(), assignee=given.name)
-    task = context.crew.post_task(draft, agent=context.agent)
+    task = await context.crew.post_task(draft, agent=context.agent)
     return ToolResult(text=f"Posted task {task.task_id} for {given.name}.")
 
 

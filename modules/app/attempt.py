@@ -19,6 +19,7 @@ from modules.app.finishing import finish
 from modules.app.gates import Toolset, make_pool, role_rules
 from modules.app.hand_in import HandIn
 from modules.app.house import House
+from modules.app.run_hooks import lane_fields, stop_fields, task_fields
 from modules.app.worker_process import WorkerLost, run_worker, worker_environment
 from modules.context.prompts import task_opening, worker_prompt
 from modules.context.session import Session
@@ -35,6 +36,8 @@ from modules.records.protocol import Assigned
 from modules.records.settings import Role
 from modules.records.tasks import Claim, Task
 from modules.safety.ground import Ground
+from modules.safety.hook_matching import HookEvent
+from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing
 from modules.team.board_rules import current_claim
 from modules.team.supervisor import Member
@@ -151,6 +154,9 @@ class Attempts:
         house = self._house
         role_name = member.role or task.draft.role
         role = house.settings.roles.get(role_name, Role())
+        caller = self._caller(member, role_name, place)
+        if not place.session.messages:
+            await self._announce_lane(task, place.lane, caller)
         hand_in = HandIn(
             repository=house.repository,
             task=task,
@@ -161,6 +167,9 @@ class Attempts:
             merging=house.merging,
             landed_ref=house.queue.landed_ref,
             approve_protected=self._crew.approve_protected,
+            may_complete=lambda: house.run_hooks.objection(
+                HookEvent.TASK_COMPLETED, task_fields(task), caller
+            ),
             needs_plan=role.plan or task.draft.plan,
         )
         pool = self._pool(member, role_name, role, place, hand_in)
@@ -181,6 +190,9 @@ class Attempts:
             assigned=self._assigned(member, task, place, role),
             lease=timedelta(seconds=house.settings.lease_seconds),
             hand_in=hand_in,
+            may_stop=lambda words, is_again: house.run_hooks.objection(
+                HookEvent.SUBAGENT_STOP, stop_fields(words, is_again=is_again), caller
+            ),
         )
 
         def started(pid: int) -> None:
@@ -195,6 +207,25 @@ class Attempts:
         return AttemptEnd(
             reason="The worker ended without handing work in.", is_failure=not hand_in.is_over
         )
+
+    def _caller(self, member: Member, role_name: str, place: AttemptPlace) -> Caller:
+        """Returns the worker as its hooks are told of it."""
+        house, session_id = self._house, place.session.session_id
+        return Caller(
+            session_id=session_id,
+            transcript=house.paths.sessions / f"{session_id}.jsonl",
+            folder=place.lane.path,
+            mode=house.permissions.mode,
+            agent=member.name,
+            role=role_name,
+        )
+
+    async def _announce_lane(self, task: Task, lane: Lane, caller: Caller) -> None:
+        """Lets the WorktreeCreate hooks make a new lane ready; a no ends the attempt."""
+        fields = {**lane_fields(lane), **task_fields(task)}
+        objection = await self._house.run_hooks.objection(HookEvent.WORKTREE_CREATE, fields, caller)
+        if objection:
+            raise WorkerLost(f"A WorktreeCreate hook objects: {objection}")
 
     def _pool(
         self, member: Member, role_name: str, role: Role, place: AttemptPlace, hand_in: HandIn
@@ -298,6 +329,7 @@ class Attempts:
         if place is not None:
             place.session.close()
             closed = await self._close_lane(place.lane)
+            house.run_hooks.tell_removed(place.lane, closed)
             shutil.rmtree(place.temporary, ignore_errors=True)
             if closed.kept:
                 house.events.notice(f"The lane {place.lane.name} is kept: {closed.reason}.")

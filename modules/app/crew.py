@@ -4,6 +4,7 @@ import asyncio
 
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
+from modules.app.run_hooks import draft_fields
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
 from modules.records.crew import WorkerView
@@ -12,6 +13,7 @@ from modules.records.errors import ModelFault
 from modules.records.merges import Entry, Submission
 from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
+from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
 from modules.team.submission import protected_paths
 from modules.team.supervisor import Supervisor
@@ -44,8 +46,13 @@ class Crew:
             raise RuntimeError("The crew has no supervisor yet.")
         return self._supervisor
 
-    def post_task(self, draft: TaskDraft, *, agent: str) -> Task:
-        """Posts a task; raises ModelFault when it can't stand."""
+    async def post_task(self, draft: TaskDraft, *, agent: str) -> Task:
+        """Posts a task; raises ModelFault when it can't stand, or a hook says no."""
+        objection = await self._house.run_hooks.objection(
+            HookEvent.TASK_CREATED, draft_fields(draft, by=agent)
+        )
+        if objection:
+            raise ModelFault(f"A TaskCreated hook refuses the task: {objection}")
         try:
             return self._house.board.add(draft, by=agent)
         except BoardRefusal as error:
@@ -108,6 +115,7 @@ class Crew:
             is_landed=self._house.queue.has_landed,
             now=self._house.clock(),
         )
+        self._house.run_hooks.tell_removed(lane, closed)
         return _closed_text(name, closed)
 
     def entries(self) -> list[Entry]:

@@ -5,12 +5,14 @@ answered with the end, and what the worker still says is kept beside the task's 
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from modules.agent.brain import LocalBrain
 from modules.agent.tool_pool import Cleared, ToolPool
 from modules.app.hand_in import HandIn
 from modules.app.host_pid import host_pid
+from modules.app.run_hooks import MOST_STOP_BLOCKS
 from modules.records.crew import WorkerState
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
 from modules.records.protocol import Assigned
@@ -48,6 +50,7 @@ class WorkerDesk:
         assigned: Assigned,
         lease: timedelta,
         hand_in: HandIn,
+        may_stop: Callable[[str, bool], Awaitable[str]],
     ) -> None:
         self._member = member
         self._claim = claim
@@ -58,6 +61,9 @@ class WorkerDesk:
         self._assigned = assigned
         self._lease = lease
         self._hand_in = hand_in
+        self._may_stop = may_stop
+        """Takes the last words and whether it was asked before; returns what speaks against it."""
+        self._stop_blocks = 0
         self._cleared: dict[str, Cleared] = {}
         self._nudges = 0
         self._last_words = ""
@@ -144,8 +150,14 @@ class WorkerDesk:
 
     async def turn_over(self, text: str, failure: str) -> Message | None:
         """Reminds a worker that forgot to hand in; ends the attempt when that does not help."""
-        if self._hand_in.is_over or self._is_stale:
+        if self._is_stale:
             return None
+        objection = "" if failure else await self._may_stop(text, self._stop_blocks > 0)
+        if self._hand_in.is_over:
+            return None
+        if objection and self._stop_blocks < MOST_STOP_BLOCKS:
+            self._stop_blocks += 1
+            return said(f"A SubagentStop hook sends you back to work: {objection}")
         self._last_words = text or self._last_words
         if failure or self._nudges == NUDGES:
             self.failure = failure or self._last_words or SILENT

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 
+from modules.agent.tool_pool import Asker
 from modules.app.event_bus import EventBus
 from modules.app.questions import shown_subject
 from modules.context.session import Session
-from modules.records.decisions import Decision, Subject
+from modules.records.decisions import Behavior, Decision, Subject
 from modules.records.events import CallDenied, CallEnded, CallStarted
 from modules.records.messages import ToolCall
 from modules.records.session_records import CallDecided
 from modules.records.tooling import ToolResult
 from modules.safety.hook_verdict import HookOutcome
 from modules.safety.hooks import Caller, HookRunner
-from modules.safety.permissions import Standing
+from modules.safety.permissions import Standing, with_hook
 
 _LINE_CHARACTERS = 200
 
@@ -105,3 +106,26 @@ class AgentHooks:
     async def after(self, call: ToolCall, result: ToolResult) -> HookOutcome:
         """Runs the hooks after a call."""
         return await self._runner.after_tool(call, result, self._caller())
+
+    async def instead_of_asking(self, call: ToolCall) -> HookOutcome:
+        """Runs the hooks that may answer in the person's place."""
+        return await self._runner.on_permission_request(call, self._caller())
+
+
+class HookedAsker:
+    """Lets the hooks answer first; what they leave open the person is asked."""
+
+    def __init__(self, hooks: AgentHooks, person: Asker, warn: Callable[[str], None]) -> None:
+        self._hooks = hooks
+        self._person = person
+        self._warn = warn
+
+    async def ask(self, call: ToolCall, subject: Subject, decision: Decision) -> Decision:
+        """Returns the decision with ask turned into allow or deny."""
+        outcome = await self._hooks.instead_of_asking(call)
+        for warning in outcome.warnings:
+            self._warn(warning)
+        answered = with_hook(decision, outcome.behavior, outcome.why)
+        if answered.behavior is not Behavior.ASK:
+            return answered
+        return await self._person.ask(call, subject, answered)

@@ -5,19 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from modules.agent.tool_pool import PooledTool, ToolPool, pooled
-from modules.app.gatekeeping import AgentHooks, SessionWatcher
+from modules.app.gatekeeping import AgentHooks, HookedAsker, SessionWatcher
 from modules.app.house import House
 from modules.app.questions import PersonAsker
 from modules.context.session import Session
 from modules.context.spill import bound_output
 from modules.mcp_client.values import McpTool
 from modules.records.decisions import Risk, ToolSubject
-from modules.records.messages import ToolSpec
+from modules.records.errors import ModelFault
+from modules.records.messages import ToolCall, ToolSpec
 from modules.records.record import Record
 from modules.records.settings import Role, Rules, RuleText
 from modules.records.tooling import Place, Tool, ToolResult
 from modules.safety.hooks import Caller
-from modules.safety.permissions import Standing
+from modules.safety.permissions import Standing, meets_rule
 from tools.crew_context import CrewContext
 from tools.lane_context import LaneContext
 
@@ -60,28 +61,49 @@ def make_pool(
             if not toolset.allowed or tool.name in toolset.allowed
         }
 
+    def meets(rule: str, call: ToolCall) -> bool:
+        return _meets(tools(), standing(), rule, call)
+
     agent = standing().agent
+    hooks = AgentHooks(house.hooks, lambda: caller_of(house, session, standing(), meets))
+    watcher = SessionWatcher(agent=agent, session=session, events=house.events, standing=standing)
+    person = PersonAsker(
+        house.questions,
+        agent=agent,
+        offer=lambda call, subject, decision: house.permissions.offer(
+            standing(), call.name, subject, decision
+        ),
+        remember=house.permissions.remember,
+    )
     return ToolPool(
         tools,
         standing=standing,
         permissions=house.permissions,
-        hooks=AgentHooks(house.hooks, lambda: caller_of(house, session, standing())),
-        asker=PersonAsker(
-            house.questions,
-            agent=agent,
-            offer=lambda call, subject, decision: house.permissions.offer(
-                standing(), call.name, subject, decision
-            ),
-            remember=house.permissions.remember,
-        ),
-        watcher=SessionWatcher(
-            agent=agent, session=session, events=house.events, standing=standing
-        ),
+        hooks=hooks,
+        asker=HookedAsker(hooks, person, watcher.warned),
+        watcher=watcher,
         trim=_trimmer(house),
     )
 
 
-def caller_of(house: House, session: Session, standing: Standing) -> Caller:
+def _meets(tools: Mapping[str, PooledTool], standing: Standing, rule: str, call: ToolCall) -> bool:
+    """Returns whether a call meets a rule; a call that can't be judged meets every rule."""
+    tool = tools.get(call.name)
+    if tool is None:
+        return True
+    try:
+        subject = tool.subject(tool.read(call.input))
+    except ModelFault:
+        return True
+    return meets_rule(standing, rule, call.name, call.input, subject)
+
+
+def caller_of(
+    house: House,
+    session: Session,
+    standing: Standing,
+    meets: Callable[[str, ToolCall], bool] | None = None,
+) -> Caller:
     """Returns the agent as its hooks are told of it."""
     return Caller(
         session_id=session.session_id,
@@ -90,6 +112,7 @@ def caller_of(house: House, session: Session, standing: Standing) -> Caller:
         mode=standing.mode,
         agent=standing.agent if standing.is_worker else "",
         role=standing.role,
+        meets=meets,
     )
 
 

@@ -35,6 +35,7 @@ class HandIn:
         merging: MergeDriver,
         landed_ref: str,
         approve_protected: Callable[[Submission], Awaitable[str]],
+        may_complete: Callable[[], Awaitable[str]],
         needs_plan: bool = False,
     ) -> None:
         self._repository = repository
@@ -47,6 +48,7 @@ class HandIn:
         self._merging = merging
         self._landed_ref = landed_ref
         self._approve_protected = approve_protected
+        self._may_complete = may_complete
         self.needs_plan = needs_plan
         """True until a plan that has to come first is accepted; so long the worker only reads."""
         self.is_over = False
@@ -64,6 +66,9 @@ class HandIn:
             )
         state = await asyncio.to_thread(inspect_lane, self._repository, self._lane)
         _refuse_unready(state, self._lane)
+        objection = await self._may_complete()
+        if objection:
+            raise ModelFault(f"A TaskCompleted hook objects: {objection}")
         if not state.files:
             return self._complete_unchanged(no_changes_reason)
         submission = self._submission(state, summary)

@@ -10,6 +10,7 @@ from modules.app.event_bus import EventBus
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
 from modules.app.questions import QuestionDesk
+from modules.app.run_hooks import RunHooks
 from modules.git.repository import Repository
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
@@ -41,6 +42,7 @@ class House:
     merging: MergeDriver
     permissions: PermissionManager
     hooks: HookRunner
+    run_hooks: RunHooks
     questions: QuestionDesk
     mcp: McpHub
     mcp_servers: tuple[ServerEntry, ...]

@@ -1,19 +1,27 @@
 """The lead as an agent: its conversation, its turns, and the events that wake it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from modules.agent.brain import LocalBrain
 from modules.agent.limits import Limits
 from modules.agent.loop import TurnEnd, run_turn
 from modules.agent.tool_pool import ToolPool
 from modules.app.lead_events import event_line, events_message
+from modules.app.run_hooks import MOST_STOP_BLOCKS, stop_fields
 from modules.context.session import Session
+from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, Noticed
+from modules.records.exits import Exit
 from modules.records.messages import said
+from modules.safety.hook_matching import HookEvent
+from modules.safety.hook_verdict import HookOutcome
 from modules.team.mailbox import Mailbox
 
 LEAD = "lead"
+
+AskHooks = Callable[[HookEvent, Mapping[str, Any]], Awaitable[HookOutcome]]
 
 
 class LeadAgent:
@@ -30,12 +38,14 @@ class LeadAgent:
         pool: ToolPool,
         mailbox: Mailbox,
         opening: Callable[[], str],
+        ask_hooks: AskHooks,
     ) -> None:
         self._session = session
         self._brain = brain
         self._pool = pool
         self._mailbox = mailbox
         self._opening = opening
+        self._ask_hooks = ask_hooks
         self._lines: list[str] = []
         self._news = asyncio.Event()
         self.last_text = ""
@@ -63,16 +73,47 @@ class LeadAgent:
             await self._news.wait()
 
     async def turn(self, words: str = "") -> TurnEnd:
-        """Takes one turn with what the person says and what has happened since the last."""
+        """Takes one turn with what the person says and what has happened since the last.
+
+        Raises PersonFault when a hook refuses what the person says.
+        """
+        context = await self._admit(words)
         letters = self._mailbox.unread(LEAD)
         lines, self._lines = self._lines, []
         first = "" if self._session.messages else self._opening()
-        parts = (first, words, events_message(lines, letters))
+        parts = (first, words, context, events_message(lines, letters))
         opening = "\n\n".join(part for part in parts if part)
         end = await run_turn(self._brain, self._pool, said(opening), Limits())
         self._mailbox.mark_read(letters)
+        end = await self._until_it_may_stop(end)
         self.last_text = end.text or self.last_text
         self.awaits = end.awaits
+        return end
+
+    async def _admit(self, words: str) -> str:
+        """Lets the hooks see what the person says; returns what they add for the model."""
+        if not words:
+            return ""
+        outcome = await self._ask_hooks(HookEvent.USER_PROMPT_SUBMIT, {"prompt": words})
+        if outcome.behavior == "deny":
+            raise PersonFault(
+                f"A UserPromptSubmit hook refuses it: {outcome.why}",
+                hint="Say it otherwise, or take the hook out of its file.",
+                exit_code=Exit.FAILED,
+            )
+        return outcome.context
+
+    async def _until_it_may_stop(self, end: TurnEnd) -> TurnEnd:
+        """Takes further turns as long as a Stop hook wants them, within bounds."""
+        for blocks in range(MOST_STOP_BLOCKS):
+            if end.failure or end.awaits:
+                return end
+            fields = stop_fields(end.text, is_again=blocks > 0)
+            outcome = await self._ask_hooks(HookEvent.STOP, fields)
+            if outcome.behavior != "deny":
+                return end
+            again = said(f"A Stop hook sends you back to work: {outcome.why}")
+            end = await run_turn(self._brain, self._pool, again, Limits())
         return end
 
     def close(self) -> None:

@@ -24,7 +24,6 @@ from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChang
 from modules.records.exits import Exit
 from modules.records.tasks import Task, TaskStatus
 from modules.safety.hook_matching import HookEvent
-from modules.safety.hooks import Caller
 from modules.store.files import write_atomically
 from modules.store.locks import LeadLock
 from modules.store.watch import changes
@@ -46,6 +45,7 @@ class Run:
         self.started_at: datetime = house.clock()
         self.hook_context = ""
         """What SessionStart hooks want the lead to read."""
+        self._has_session = False
         self._landed: list[str] = []
         self._worker_tasks: dict[str, list[int]] = {}
         self._touched: set[int] = set()
@@ -151,6 +151,7 @@ class Run:
                 is_landed=house.queue.has_landed,
                 now=house.clock(),
             )
+            house.run_hooks.tell_removed(lane, closed)
             if closed.kept:
                 house.events.notice(f"The lane {lane.name} is kept: {closed.reason}.")
             elif closed.salvage_ref:
@@ -162,15 +163,8 @@ class Run:
     async def _start_session(self) -> None:
         """Lets the SessionStart hooks speak; raises PersonFault when one says no."""
         house = self.house
-        caller = Caller(
-            session_id=f"run-{house.pid}",
-            transcript=house.paths.sessions,
-            folder=house.paths.root,
-            mode=house.settings.mode,
-        )
-        outcome = await house.hooks.on_event(HookEvent.SESSION_START, {"source": "startup"}, caller)
-        for warning in outcome.warnings:
-            house.events.notice(warning)
+        outcome = await house.run_hooks.ask(HookEvent.SESSION_START, {"source": "startup"})
+        self._has_session = True
         if outcome.behavior == "deny":
             raise PersonFault(
                 f"A SessionStart hook ends the run: {outcome.why}",
@@ -196,6 +190,8 @@ class Run:
         await self.supervisor.stop()
         await self._close_left_lanes()
         await self.house.mcp.stop()
+        if self._has_session:
+            await self.house.run_hooks.end_session()
         await asyncio.to_thread(self.house.tidy)
         self._write_crew()
         lock.release()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from modules.app.gates import role_rules
 from modules.records.settings import Rules, RuleText, Settings
-from modules.safety.hook_matching import Hook, dead_matchers
+from modules.safety.hook_matching import Hook, HookEvent, dead_matchers
 from modules.safety.hook_settings import HookFile
 from modules.safety.rule_check import check_rules
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS
@@ -29,6 +29,7 @@ def settings_warnings(
         *(warning for file in files for warning in file.warnings),
         *dead_matchers(hooks, TOOL_NAMES),
         *_condition_warnings(hooks),
+        *(f"{hook.source}: nothing fires {hook.event} yet." for hook in hooks if _is_unheard(hook)),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -44,6 +45,10 @@ def rule_warnings(settings: Settings, granted: Rules) -> list[str]:
             if tool not in TOOL_NAMES and not tool.startswith("mcp__")
         ]
     return warnings
+
+
+def _is_unheard(hook: Hook) -> bool:
+    return hook.event in (HookEvent.PRE_COMPACT, HookEvent.TEAMMATE_IDLE)
 
 
 def _condition_warnings(hooks: Iterable[Hook]) -> list[str]:

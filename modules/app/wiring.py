@@ -28,6 +28,7 @@ from modules.app.opening import (
 )
 from modules.app.questions import QuestionDesk
 from modules.app.run import Run
+from modules.app.run_hooks import RunHooks
 from modules.app.settings_check import settings_warnings
 from modules.context.prompts import lead_opening, lead_prompt
 from modules.context.session import Session
@@ -52,7 +53,7 @@ from modules.safety.grants import Grants
 from modules.safety.ground import Ground
 from modules.safety.hidden_places import hidden_places
 from modules.safety.hook_settings import HookFile, read_hooks
-from modules.safety.hooks import HookRunner
+from modules.safety.hooks import Caller, HookRunner
 from modules.safety.jail import JailSpec
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.permissions import PermissionManager, Standing
@@ -149,6 +150,19 @@ def join_lead(run: Run) -> LeadAgent:
             today=house.clock().date(),
             hook_context=run.hook_context,
         ),
+        ask_hooks=lambda event, fields: house.run_hooks.ask(
+            event, fields, _lead_caller(house, session.session_id)
+        ),
+    )
+
+
+def _lead_caller(house: House, session_id: str) -> Caller:
+    """Returns the lead as its hooks are told of it."""
+    return Caller(
+        session_id=session_id,
+        transcript=house.paths.sessions / f"{session_id}.jsonl",
+        folder=house.paths.root,
+        mode=house.permissions.mode,
     )
 
 
@@ -242,6 +256,25 @@ def _house(
     )
     is_trusted = trust is TrustStatus.TRUSTED
     hook_files = read_hook_files(opened, is_trusted=is_trusted)
+    hooks = HookRunner(
+        [hook for file in hook_files for hook in file.hooks],
+        project=paths.root,
+        variables=environment.variables,
+    )
+    permissions = PermissionManager(
+        settings.rules + grants.rules(), mode=settings.mode, store=grants.add
+    )
+    run_hooks = RunHooks(
+        hooks,
+        events=events,
+        caller=lambda: Caller(
+            session_id=f"run-{os.getpid()}",
+            transcript=paths.sessions,
+            folder=paths.root,
+            mode=permissions.mode,
+        ),
+    )
+    events.listen(run_hooks.take_event)
     return House(
         clock=now,
         environment=environment,
@@ -253,14 +286,9 @@ def _house(
         mailbox=Mailbox(paths, clock=now),
         queue=queue,
         merging=merging,
-        permissions=PermissionManager(
-            settings.rules + grants.rules(), mode=settings.mode, store=grants.add
-        ),
-        hooks=HookRunner(
-            [hook for file in hook_files for hook in file.hooks],
-            project=paths.root,
-            variables=environment.variables,
-        ),
+        permissions=permissions,
+        hooks=hooks,
+        run_hooks=run_hooks,
         questions=QuestionDesk(
             events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
         ),

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 
 class HookEvent(StrEnum):
-    """The moments hooks run at, under the names Claude Code has for them."""
+    """The moments hooks run at, under the names Claude Code has for them where it has them."""
 
     SESSION_START = "SessionStart"
     SESSION_END = "SessionEnd"
@@ -34,6 +34,8 @@ class HookEvent(StrEnum):
     TASK_COMPLETED = "TaskCompleted"
     WORKTREE_CREATE = "WorktreeCreate"
     WORKTREE_REMOVE = "WorktreeRemove"
+    POST_LANDING = "PostLanding"
+    """Ours alone: work has reached the target."""
 
 
 TOOL_EVENTS = frozenset(

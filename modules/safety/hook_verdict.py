@@ -8,7 +8,8 @@
    another code still counts.
 4. Answers in JSON: `continue: false`; `decision` block or approve with `reason`; `systemMessage`;
    and, in `hookSpecificOutput` or beside it, `permissionDecision` allow, ask or deny with
-   `permissionDecisionReason`, `updatedInput` (before a tool), `additionalContext`.
+   `permissionDecisionReason`, `updatedInput` (before a tool), `additionalContext`; before a person
+   is asked also a `decision` of `behavior` allow or deny with `message`.
 5. Together no beats ask beats yes. The input of the last hook that changes it counts, and a no
    makes every change void.
 """
@@ -25,6 +26,7 @@ LONGEST_TEXT_CHARACTERS = 10_000
 _STRENGTH: tuple[Behavior, ...] = ("none", "allow", "ask", "deny")
 _PERMISSION_EVENTS = frozenset({HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST})
 _PLAIN_CONTEXT_EVENTS = frozenset({HookEvent.SESSION_START, HookEvent.USER_PROMPT_SUBMIT})
+_STOP_EVENTS = frozenset({HookEvent.STOP, HookEvent.SUBAGENT_STOP})
 _DECISIONS: dict[str, Behavior] = {
     "block": "deny",
     "deny": "deny",
@@ -126,6 +128,10 @@ def _decision(
     event: HookEvent, answer: dict[str, Any], specific: dict[str, Any]
 ) -> tuple[Behavior, str]:
     found: list[tuple[Behavior, str]] = [("none", "")]
+    if isinstance(specific.get("decision"), dict):
+        specific = {**specific, **_for_the_person(event, specific["decision"])}
+    if answer.get("continue") is False and event in _STOP_EVENTS:
+        return "none", ""  # it wants the agent to stop, which is what is about to happen
     if answer.get("continue") is False:
         found.append(("deny", _text(answer, "stopReason") or "A hook says to stop."))
     for key, reason in (("decision", "reason"), ("permissionDecision", "permissionDecisionReason")):
@@ -138,6 +144,13 @@ def _decision(
         if behavior == "deny" or event in _PERMISSION_EVENTS:
             found.append((behavior, _text(specific, reason) or "A hook says so."))
     return max(found, key=lambda pair: _STRENGTH.index(pair[0]))
+
+
+def _for_the_person(event: HookEvent, decision: dict[str, Any]) -> dict[str, Any]:
+    """Returns an answer given in the person's place, in the words of the others."""
+    if event is not HookEvent.PERMISSION_REQUEST or decision.get("updatedInput") is not None:
+        raise _Unclear("decision is no text")
+    return {"decision": _text(decision, "behavior"), "reason": _text(decision, "message")}
 
 
 def _parsed(stdout: str) -> dict[str, Any]:

@@ -53,14 +53,13 @@ class Caller:
     agent: str = ""
     """A worker's name; empty for the lead."""
     role: str = ""
+    meets: Callable[[str, ToolCall], bool] | None = None
+    """Says whether a call of this agent meets a permission rule, for hooks with an `if`; None:
+    such hooks run always."""
 
 
 class HookRunner:
-    """The hooks of one session.
-
-    `meets` says whether a call meets a permission rule, for hooks with an `if`; without it such
-    hooks run always.
-    """
+    """The hooks of one session."""
 
     def __init__(
         self,
@@ -68,12 +67,10 @@ class HookRunner:
         *,
         project: Path,
         variables: Mapping[str, str],
-        meets: Callable[[str, ToolCall], bool] | None = None,
     ) -> None:
         self._hooks = tuple(hooks)
         self._project = project
         self._variables = variables
-        self._meets = meets
         self._pins = {hook: fingerprints(self._files_of(hook)) for hook in self._hooks}
 
     async def before_tool(self, call: ToolCall, caller: Caller) -> HookOutcome:
@@ -117,16 +114,11 @@ class HookRunner:
         runs = []
         for hook in self._hooks:
             name = met_name(hook.matcher, call.name) if hook.event is event else ""
-            if name and self._is_wanted(hook, call):
+            if name and _is_wanted(hook, call, caller):
                 payload = _base(event, caller) | _tool_fields(name, call, caller) | dict(fields)
                 runs.append((hook, payload, _tool_variables(event, call, payload)))
         outcome = await self._run(runs)
         return _with_own_keys(outcome, call)
-
-    def _is_wanted(self, hook: Hook, call: ToolCall) -> bool:
-        if not hook.condition or self._meets is None:
-            return True
-        return self._meets(hook.condition, call)
 
     async def _run(self, runs: Sequence[tuple[Hook, Payload, dict[str, str]]]) -> HookOutcome:
         once: dict[object, tuple[Hook, Payload, dict[str, str]]] = {}
@@ -168,6 +160,12 @@ class HookRunner:
 
     def _files_of(self, hook: Hook) -> tuple[Path, ...]:
         return named_files([hook.command, *(hook.args or ())], self._project)
+
+
+def _is_wanted(hook: Hook, call: ToolCall, caller: Caller) -> bool:
+    if not hook.condition or caller.meets is None:
+        return True
+    return caller.meets(hook.condition, call)
 
 
 def _base(event: HookEvent, caller: Caller) -> dict[str, Any]:

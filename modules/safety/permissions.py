@@ -192,6 +192,14 @@ def with_hook(decision: Decision, behavior: str, why: str) -> Decision:
     return decision
 
 
+def meets_rule(
+    standing: Standing, rule: str, tool: str, given: Mapping[str, Any], subject: Subject
+) -> bool:
+    """Returns whether any part of a call is what a rule speaks of."""
+    call = assess_call(standing, tool, given, subject)
+    return restricting_rule(call, (RuleText(text=rule, source="if"),)) is not None
+
+
 class PermissionManager:
     """The rules in force, what the person granted in this run, and the lead's mode."""
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 
 from modules.app.settings_check import settings_warnings
 from modules.records.errors import PersonFault
@@ -15,6 +15,10 @@ from modules.safety.hook_settings import read_hooks
 
 def rules(kind: str, *texts: str, source: str = "team.toml") -> Rules:
     return Rules(**{kind: tuple(RuleText(text=text, source=source) for text in texts)})
+
+
+def role(kind: str, text: str) -> Role:
+    return msgspec.convert({kind: [text]}, type=Role)
 
 
 def test_settings_that_all_do_something_give_no_warning(tmp_path: Path) -> None:
@@ -61,7 +65,7 @@ def test_malformed_rule_of_any_source_stops_the_start_and_is_named(kind: str, te
     sources = [
         (Settings(rules=rules(kind, text)), Rules(), "team.toml"),
         (Settings(), rules(kind, text, source="grants"), "grants"),
-        (Settings(roles={"qa": replace(Role(), **{kind: (text,)})}), Rules(), "role qa"),
+        (Settings(roles={"qa": role(kind, text)}), Rules(), "role qa"),
     ]
 
     for settings, granted, source in sources:

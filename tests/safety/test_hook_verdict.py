@@ -172,3 +172,34 @@ def test_no_makes_a_changed_input_void() -> None:
     outcome = together([HookOutcome(updated_input={"a": 1}), HookOutcome("deny", "no")])
 
     assert outcome.updated_input is None
+
+
+@pytest.mark.parametrize("event", [HookEvent.STOP, HookEvent.SUBAGENT_STOP])
+def test_hook_that_wants_an_end_does_not_send_back_to_work(event: HookEvent) -> None:
+    hook = Hook(event=event, matcher="", command="h", source="here")
+
+    ended = verdict(hook, HookRun(0, answer(**{"continue": False}, decision="block", reason="x")))
+    blocked = verdict(hook, HookRun(0, answer(decision="block", reason="x")))
+
+    assert ended == HookOutcome()
+    assert blocked == HookOutcome("deny", "x")
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        ({"behavior": "allow"}, HookOutcome("allow", "A hook says so.")),
+        ({"behavior": "deny", "message": "not now"}, HookOutcome("deny", "not now")),
+    ],
+)
+def test_answer_in_the_persons_place_has_a_shape_of_its_own(
+    decision: dict[str, object], expected: HookOutcome
+) -> None:
+    request = Hook(event=HookEvent.PERMISSION_REQUEST, matcher="", command="h", source="here")
+
+    assert verdict(request, HookRun(0, specific(decision=decision))) == expected
+    # Nowhere else, and not with another input: nobody would have judged that.
+    changed = {**decision, "updatedInput": {"command": "rm -rf /"}}
+    for hook, given in ((BEFORE, decision), (request, changed)):
+        outcome = verdict(hook, HookRun(0, specific(decision=given)))
+        assert (outcome.behavior, len(outcome.warnings)) == ("none", 1)

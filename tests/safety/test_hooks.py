@@ -7,7 +7,7 @@ import select
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -335,9 +335,8 @@ def test_condition_is_asked_of_the_rules(desk: Desk) -> None:
         return rule == "Bash(ls)"
 
     hooks = (hook("touch one", condition="Bash(ls)"), hook("touch two", condition="Bash(rm *)"))
-    runner = HookRunner(hooks, project=desk.project, variables={"PATH": PATH}, meets=meets)
 
-    asyncio.run(runner.before_tool(CALL, desk.caller))
+    asyncio.run(desk.runner(*hooks).before_tool(CALL, replace(desk.caller, meets=meets)))
 
     assert asked == [("Bash(ls)", CALL), ("Bash(rm *)", CALL)]
     assert (desk.project / "one").exists()

@@ -26,7 +26,8 @@ def test_html_becomes_markdown_with_whole_links_and_without_what_is_not_read() -
     found = text_of(
         "<html><head><title>A guide</title><style>p {color: red}</style></head><body>"
         "<script>steal()</script><h2>Begin</h2><p>See <a href='../x?y=1'>this</a>.</p>"
-        "<ul><li>one</li><li>two</li></ul><pre>a\n  b</pre><img alt='logo' src='data:image/png;base64,QUFB'>"
+        "<ul><li>one</li><li>two</li></ul><pre>a\n  b</pre>"
+        "<img alt='logo' src='data:image/png;base64,QUFB'>"
         "</body></html>"
     )
 
