@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer import Typer
 
-from modules.app import cli_board, cli_crew, cli_gate, cli_mcp, cli_queue, cli_trust
+from modules.app import cli_board, cli_crew, cli_gate, cli_mcp, cli_queue, cli_trust, cli_worktree
 from modules.app.cli_options import (
     HERE,
     LAST,
@@ -131,6 +131,7 @@ cli_gate.register(app)
 cli_mcp.register(app)
 cli_queue.register(app)
 cli_trust.register(app)
+cli_worktree.register(app)
 
 
 def _with_resume_value(argv: Sequence[str]) -> list[str]:

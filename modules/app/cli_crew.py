@@ -23,21 +23,15 @@ from modules.app.cli_options import (
     folder_of,
 )
 from modules.app.cli_output import print_json, print_lines
-from modules.app.crew import lane_text
+from modules.app.crew_file import read_crew
 from modules.app.opening import Opened, open_repository_at
 from modules.app.report import usage_json
-from modules.app.run import crew_file
-from modules.git.lane_state import inspect_lane
-from modules.git.lanes import list_lanes
 from modules.records.crew import WorkerView
-from modules.records.errors import PersonFault
 from modules.records.messages import Usage
 from modules.store.locks import read_lead_pid
 from modules.team.queue_view import read_entries
 from modules.team.task_board import TaskBoard
 from tools.team import worker_line
-
-worktrees = Typer(help="Look at the crew's worktrees.", no_args_is_help=True)
 
 
 def register(app: Typer) -> None:
@@ -45,7 +39,6 @@ def register(app: Typer) -> None:
     app.command("demo")(demo)
     app.command("work")(work)
     app.command("team")(team)
-    app.add_typer(worktrees, name="worktree")
 
 
 def demo(
@@ -104,63 +97,9 @@ def team(repo: Repo = HERE, as_json: Json = False) -> None:
     print_lines(lines)
 
 
-@worktrees.command("list")
-def list_worktrees(repo: Repo = HERE, as_json: Json = False) -> None:
-    """Lists the crew's worktrees."""
-    opened = open_repository_at(folder_of(repo))
-    lanes = list_lanes(opened.repository)
-    if as_json:
-        print_json(
-            [
-                {
-                    "name": lane.name,
-                    "path": str(lane.path),
-                    "branch": lane.branch,
-                    "base": lane.base,
-                }
-                for lane in lanes
-            ]
-        )
-    else:
-        lines = [f"{lane.name} · {lane.branch} · from {lane.base[:12]}" for lane in lanes]
-        print_lines(lines or ["There is no worktree."])
-
-
-@worktrees.command("info")
-def worktree_info(
-    name: Annotated[str, typer.Argument(help="A worktree's name.")],
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Tells what is in one worktree."""
-    opened = open_repository_at(folder_of(repo))
-    lane = next((lane for lane in list_lanes(opened.repository) if lane.name == name), None)
-    if lane is None:
-        raise PersonFault(
-            f"There is no worktree {name!r}.", hint="`crewyard worktree list` names them."
-        )
-    state = inspect_lane(opened.repository, lane)
-    if as_json:
-        print_json(
-            {
-                "name": lane.name,
-                "path": str(lane.path),
-                "branch": lane.branch,
-                "base": lane.base,
-                "head": state.head,
-                "dirty": list(state.dirty),
-                "files": list(state.files),
-                "ahead": state.ahead,
-                "problem": state.unreadable or state.unfinished,
-            }
-        )
-    else:
-        print_lines([lane_text(lane, state)])
-
-
 def team_json(opened: Opened) -> dict[str, object]:
     """Returns what `team --json` prints."""
-    view = crew_file(opened.paths.crew)
+    view = read_crew(opened.paths.crew)
     pid = read_lead_pid(opened.paths.lead_lock)
     usage, cost = Usage(), None
     if view is not None:
@@ -189,7 +128,7 @@ def team_json(opened: Opened) -> dict[str, object]:
 
 
 def _workers(opened: Opened) -> tuple[WorkerView, ...]:
-    view = crew_file(opened.paths.crew)
+    view = read_crew(opened.paths.crew)
     if view is None or read_lead_pid(opened.paths.lead_lock) is None:
         return ()
     return view.workers

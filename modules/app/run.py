@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from modules.app.crew import Crew
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
+from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import CloseAction, close_lane, list_lanes
 from modules.records.crew import CrewView
 from modules.records.errors import PersonFault
@@ -141,7 +141,7 @@ class Run:
         house = self.house
         taken = {task.lane for task in house.board.tasks() if task.status in UNDER_WAY}
         for lane in await asyncio.to_thread(list_lanes, house.repository):
-            if lane.name in taken:
+            if lane.name in taken or not ATTEMPT.match(lane.name):
                 continue
             closed = await asyncio.to_thread(
                 close_lane,
@@ -262,11 +262,3 @@ async def _guarded(failed: "asyncio.Future[None]", duties: list[Any]) -> AsyncIt
         await asyncio.gather(*tasks, return_exceptions=True)
     if troubles:
         raise troubles[0]
-
-
-def crew_file(path: Path) -> CrewView | None:
-    """Returns what the lead last wrote of its crew; None when there was never one."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=CrewView)
-    except FileNotFoundError:
-        return None

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 LONGEST_NAME = 40
 CHECK_TREE = re.compile(r"check-\d+")
+ATTEMPT = re.compile(r"t\d+-\d+(-|$)")
+"""How the name of a lane begins that was made for an attempt; a person's own begin otherwise."""
 _TRIES = 1_000
 
 

@@ -13,11 +13,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from modules.git.merging import join
-from modules.git.refs import SALVAGE, RefMoved, durable, move_ref, read_commit, read_refs, tree_of
+from modules.git.refs import (
+    SALVAGE,
+    RefMoved,
+    delete_ref,
+    durable,
+    move_ref,
+    read_commit,
+    read_refs,
+    tree_of,
+)
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault
 from modules.records.errors import PersonFault
@@ -32,6 +41,7 @@ _UNFINISHED = (
 )
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _TRIES = 100
+_STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,7 @@ def capture(git: Git, *, reason: str, when: datetime, untracked: bool = True) ->
 
 def keep(git: Git, commit: str, *, name: str, when: datetime) -> str:
     """Points a new salvage ref at `commit` and returns the ref."""
-    stem = f"{SALVAGE}{name}/{when:%Y%m%dT%H%M%SZ}"
+    stem = f"{SALVAGE}{name}/{when:{_STAMP}}"
     for number in range(1, _TRIES):
         ref = stem if number == 1 else f"{stem}-{number}"
         try:
@@ -93,6 +103,14 @@ def list_salvages(repository: Repository) -> list[Salvage]:
         subject = repository.git.text("log", "-1", "--format=%s", commit)
         found.append(Salvage(ref, lane, commit, subject))
     return sorted(found, key=lambda salvage: salvage.ref.rpartition("/")[2])
+
+
+def expire_salvages(repository: Repository, *, before: datetime) -> list[Salvage]:
+    """Deletes the refs of salvages made earlier than `before` and returns them."""
+    gone = [kept for kept in list_salvages(repository) if _made_at(kept) < before]
+    for kept in gone:
+        delete_ref(repository.git, kept.ref, old=kept.commit)
+    return gone
 
 
 def show_salvage(repository: Repository, ref: str) -> str:
@@ -115,6 +133,11 @@ def pour(git: Git, repository: Repository, ref: str) -> None:
 def salvaged_head(repository: Repository, ref: str) -> str:
     """Returns the HEAD a salvage was taken on."""
     return read_commit(repository.git, f"{_existing(repository.git, ref)}^1")
+
+
+def _made_at(kept: Salvage) -> datetime:
+    stamp = kept.ref.rpartition("/")[2].partition("-")[0]
+    return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
 
 
 def _existing(git: Git, ref: str) -> str:
