@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
@@ -16,10 +16,9 @@ from modules.app.opening import open_repository_at, settings_for
 from modules.records.decisions import PathOp
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
-from modules.safety.gate_report import judge
-from modules.safety.ground import Ground
-from modules.safety.permissions import PermissionManager, Standing
-from modules.safety.sandbox import probe
+
+if TYPE_CHECKING:
+    from modules.safety.permissions import PermissionManager, Standing
 
 Kind = Literal["bash", "path", "url"]
 
@@ -54,6 +53,9 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Tells how the gate would decide, and why; nothing is run."""
+    # Other commands need not load the gate.
+    from modules.safety.gate_report import judge
+
     folder = folder_of(repo)
     standing, manager = _standing(folder, mode)
     if batch is not None:
@@ -70,8 +72,12 @@ def gate(
         print_lines(f"{name}: {value}" for name, value in found.items() if value)
 
 
-def _standing(folder: Path, mode: str | None) -> tuple[Standing, PermissionManager]:
+def _standing(folder: Path, mode: str | None) -> "tuple[Standing, PermissionManager]":
     """Returns who asks: a worker where the folder lies in a lane, else the lead."""
+    from modules.safety.ground import Ground
+    from modules.safety.permissions import PermissionManager, Standing
+    from modules.safety.sandbox import probe
+
     opened = open_repository_at(folder)
     settings, _ = settings_for(opened, {"mode": mode})
     root = _lane_root(folder, opened.paths.lanes)

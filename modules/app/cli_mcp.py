@@ -7,10 +7,6 @@ from typer import Typer
 from modules.app.cli_options import HERE, Json, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
 from modules.app.opening import open_repository_at
-from modules.mcp_client.config import read_servers
-from modules.mcp_client.launch import Launch
-from modules.mcp_client.session import McpHub
-from modules.mcp_client.values import ServerStatus
 from modules.records.errors import PersonFault
 from modules.safety.trust import TrustStatus, TrustStore
 
@@ -27,6 +23,12 @@ def register(app: Typer) -> None:
 @mcp.command("status")
 def status(repo: Repo = HERE, as_json: Json = False) -> None:
     """Starts every server, tells how it does, and ends it."""
+    # Other commands need not load what this one does.
+    from modules.mcp_client.config import read_servers
+    from modules.mcp_client.launch import Launch
+    from modules.mcp_client.session import McpHub
+    from modules.mcp_client.values import ServerStatus
+
     opened = open_repository_at(folder_of(repo))
     root = opened.paths.root
     if (

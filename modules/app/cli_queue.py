@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Typer
@@ -12,9 +12,11 @@ from modules.app.cli_output import print_json, print_lines
 from modules.app.opening import Opened, open_repository_at
 from modules.records.errors import ModelFault, PersonFault
 from modules.records.merges import Entry
-from modules.team.merge_queue import MergeQueue, QueueRefusal
 from modules.team.queue_view import queue_json, read_entries
 from tools.merge import entry_line
+
+if TYPE_CHECKING:
+    from modules.team.merge_queue import MergeQueue
 
 TaskId = Annotated[int, typer.Argument(help="Id of the task.", metavar="ID")]
 
@@ -67,7 +69,10 @@ def revert(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     _print(entry, as_json=as_json)
 
 
-def _queue(repo: Path) -> MergeQueue:
+def _queue(repo: Path) -> "MergeQueue":
+    # Looking at the entries need not load what lands them.
+    from modules.team.merge_queue import MergeQueue
+
     opened: Opened = open_repository_at(folder_of(repo))
     found = MergeQueue(
         opened.repository,
@@ -82,6 +87,8 @@ def _queue(repo: Path) -> MergeQueue:
 
 def _allowed(change: Callable[[], Entry]) -> Entry:
     """Returns what `change` returns; the queue's refusal becomes the person's error."""
+    from modules.team.merge_queue import QueueRefusal
+
     try:
         return change()
     except (QueueRefusal, ModelFault) as error:

@@ -4,8 +4,9 @@ import asyncio
 
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
+from modules.app.lane_text import lane_text
 from modules.app.run_hooks import draft_fields
-from modules.git.lane_state import Lane, LaneState, inspect_lane
+from modules.git.lane_state import Lane, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
 from modules.records.crew import WorkerView
 from modules.records.decisions import Answer
@@ -249,19 +250,6 @@ class Crew:
         if not entries:
             raise ModelFault(f"Task {task_id} has brought nothing to the merge queue.")
         return entries[-1]
-
-
-def lane_text(lane: Lane, state: LaneState) -> str:
-    """Returns a lane and its state for people and models."""
-    lines = [
-        f"{lane.name}: {lane.path}",
-        f"branch {lane.branch}, made from {lane.base[:12]}, now at {state.head[:12]}",
-    ]
-    if state.unreadable or state.unfinished:
-        lines.append(state.unreadable or f"a {state.unfinished} is unfinished")
-    lines.append("uncommitted: " + (", ".join(state.dirty[:20]) or "nothing"))
-    lines.append("changed against its base: " + (", ".join(state.files[:20]) or "nothing"))
-    return "\n".join(lines)
 
 
 def _closed_text(name: str, closed: Closed) -> str:
