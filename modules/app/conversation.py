@@ -13,6 +13,7 @@
 import asyncio
 from datetime import timedelta
 
+from modules.agent.loop import TurnEnd
 from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
 from modules.app.person_answers import answer_in, question_lines, reminder, why_no_answer
@@ -46,8 +47,9 @@ class Conversation:
         self._screen = screen
         self._commands = slash_commands(run, lambda: lead_system_prompt(run.house))
         self._said: list[str] = []
-        self._has_said = asyncio.Event()
-        self._turn: asyncio.Task[object] | None = None
+        self._wake = asyncio.Event()
+        """Set where there may be something to say to the lead."""
+        self._turn: asyncio.Task[TurnEnd] | None = None
         self._is_on_hold = False
         self._call = ""
         """The tool the lead runs now."""
@@ -61,6 +63,7 @@ class Conversation:
             self._call = event.tool
         if isinstance(event, CallEnded) and event.agent == LEAD:
             self._call = ""
+        self._wake.set()
         self._show_question()
         self._terminal.redraw()
 
@@ -122,7 +125,7 @@ class Conversation:
                 self._screen.line(refusal, "yellow")
                 return
         self._said.append(words)
-        self._has_said.set()
+        self._wake.set()
         if self._turn is not None:
             self._screen.line("(it waits for the lead's next turn)", "dim")
 
@@ -169,7 +172,6 @@ class Conversation:
         while True:
             await self._something_to_say()
             said, self._said = self._said, []
-            self._has_said.clear()
             self._is_on_hold = False
             self._turn = asyncio.create_task(self._lead.turn("\n\n".join(said)))
             self._terminal.redraw()
@@ -184,20 +186,13 @@ class Conversation:
 
     async def _something_to_say(self) -> None:
         """Returns once the person has said something or the lead has news it may be woken with."""
-        while not self._said:
-            if self._lead.has_news and not self._is_on_hold:
+        while True:
+            self._wake.clear()
+            if self._said or (self._lead.has_news and not self._is_on_hold):
                 return
-            waits = {
-                asyncio.create_task(self._has_said.wait()),
-                asyncio.create_task(self._house.events.stirred()),
-            }
-            try:
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for wait in waits:
-                    wait.cancel()
+            await self._wake.wait()
 
-    def _tell_end(self, turn: "asyncio.Task[object]") -> None:
+    def _tell_end(self, turn: "asyncio.Task[TurnEnd]") -> None:
         self._screen.end_row()
         if turn.cancelled():
             self._is_on_hold = True
@@ -210,6 +205,9 @@ class Conversation:
             self._screen.line(told, "red")
         elif error is not None:
             raise error
+        elif turn.result().failure:
+            self._is_on_hold = True
+            self._screen.line(turn.result().failure, "red")
         self._terminal.redraw()
 
     def _view(self) -> View:

@@ -251,7 +251,7 @@ def _is_open(event: TaskChanged) -> bool:
 def surprises(story: Story, report: dict[str, Any], left: dict[str, str]) -> list[str]:
     """Returns what did not happen as it should, a sentence each; empty when all did."""
     found = [
-        f"No {word} was seen."
+        f"Nothing was {word}."
         for word in ("conflicted", "failed", "denied", "merged")
         if word not in story.seen
     ]

@@ -44,7 +44,7 @@ class FakeTerminal:
 
     async def sees(self, words: str) -> None:
         """Waits until the words are written."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(10):
             while words not in self.text:
                 self._is_written.clear()
                 await self._is_written.wait()
