@@ -10,6 +10,7 @@ from modules.app.crew import LEAD
 from modules.app.event_words import SHORT, first_sentence
 from modules.app.run import Run
 from modules.app.visible_text import visible_line
+from modules.records.errors import ModelFault
 from modules.records.merges import Entry
 from modules.records.tasks import Task
 from modules.team.mailbox import mail_text
@@ -23,31 +24,58 @@ class SlashCommand:
 
     name: str
     what: str
-    """What it shows, for the list."""
-    show: Callable[[], Iterable[Shown]]
+    """What it shows or does, for the list."""
+    show: Callable[[str], Iterable[Shown]]
+    """Takes the words behind the command."""
 
 
 def slash_commands(run: Run, prompt: Callable[[], str]) -> Mapping[str, SlashCommand]:
     """Returns the commands, by name; `prompt` gives what the lead's model is told."""
     commands = (
-        SlashCommand("/board", "all tasks and where they stand", lambda: _board(run.crew.tasks())),
-        SlashCommand("/team", "the workers and what each is at", lambda: _team(run)),
-        SlashCommand("/queue", "what waits to land, landed or came back", lambda: _queue(run)),
-        SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda: _inbox(run)),
-        SlashCommand("/mcp", "the MCP servers", lambda: run.crew.mcp_status().splitlines()),
-        SlashCommand("/prompt", "what the lead's model is told", lambda: prompt().splitlines()),
+        SlashCommand(
+            "/board", "all tasks and where they stand", lambda _: _board(run.crew.tasks())
+        ),
+        SlashCommand("/team", "the workers and what each is at", lambda _: _team(run)),
+        SlashCommand("/queue", "what waits to land, landed or came back", lambda _: _queue(run)),
+        SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda _: _inbox(run)),
+        SlashCommand("/mcp", "the MCP servers", lambda _: run.crew.mcp_status().splitlines()),
+        SlashCommand("/prompt", "what the lead's model is told", lambda _: prompt().splitlines()),
+        SlashCommand("/pause", "lets one worker, or all, rest after this step", _pausing(run)),
+        SlashCommand("/resume", "lets one worker, or all, go on", _resuming(run)),
     )
     named = {command.name: command for command in commands}
-    named["/help"] = SlashCommand("/help", "this list", lambda: _help(named))
+    named["/help"] = SlashCommand("/help", "this list", lambda _: _help(named))
     return named
 
 
 def slash_answer(commands: Mapping[str, SlashCommand], text: str) -> Iterable[Shown]:
     """Returns what a slash command shows; an unknown one gets the list of those there are."""
-    name, _, _ = text.strip().partition(" ")
+    name, _, words = text.strip().partition(" ")
     if name in commands:
-        return commands[name].show()
+        return commands[name].show(words.strip())
     return [f"There is no command {name}.", *_help(commands)]
+
+
+def _pausing(run: Run) -> Callable[[str], Iterable[Shown]]:
+    def pause(name: str) -> Iterable[Shown]:
+        try:
+            run.supervisor.pause(name or None)
+        except ModelFault as error:
+            return [str(error)]
+        return [f"{name or 'The crew'} rests after this step; /resume lets it go on."]
+
+    return pause
+
+
+def _resuming(run: Run) -> Callable[[str], Iterable[Shown]]:
+    def resume(name: str) -> Iterable[Shown]:
+        try:
+            run.supervisor.resume(name or None)
+        except ModelFault as error:
+            return [str(error)]
+        return [f"{name or 'The crew'} goes on."]
+
+    return resume
 
 
 def _board(tasks: Iterable[Task]) -> Iterator[Shown]:

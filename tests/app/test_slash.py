@@ -54,6 +54,9 @@ def nothing(run: Run) -> None:
         ("/team", "No worker is there; they start with the work."),
         ("/queue", "The merge queue is empty."),
         ("/inbox", "Nothing waits."),
+        ("/pause", "The crew rests after this step; /resume lets it go on."),
+        ("/pause nobody", "There is no worker 'nobody'."),
+        ("/resume", "The crew goes on."),
         ("/mcp", "No MCP server is configured (.mcp.json)."),
         ("/prompt", "You are the lead."),
         ("/nonsense", "There is no command /nonsense."),
@@ -67,7 +70,17 @@ def test_help_lists_every_command_and_no_other(repository: Path) -> None:
     lines = shown_by(repository, "/help", nothing)
 
     named = [line.split()[0] for line in lines if line.startswith("/")]
-    assert named == ["/board", "/help", "/inbox", "/mcp", "/prompt", "/queue", "/team"]
+    assert named == [
+        "/board",
+        "/help",
+        "/inbox",
+        "/mcp",
+        "/pause",
+        "/prompt",
+        "/queue",
+        "/resume",
+        "/team",
+    ]
     assert any(line.startswith("exit") for line in lines)
 
 
