@@ -88,18 +88,8 @@ class Attempts:
         try:
             place = await self._make_place(claim, task)
             end = await self._run(member, claim, task, place)
-        except BudgetSpent as error:
-            if error.is_whole_run:
-                self._ends_run(error)
-            end = AttemptEnd(reason=str(error), is_failure=False, is_parked=not error.is_whole_run)
-        except QuotaFault as error:
-            end = AttemptEnd(
-                reason=str(error), is_failure=False, is_parked=True, parked_until=error.until
-            )
-        except PersonFault as error:
-            end = AttemptEnd(reason=error.line, is_failure=not self._ends_run(error))
         except CrewyardError as error:
-            end = AttemptEnd(reason=str(error), is_failure=True)
+            end = self._end_of(error)
         finally:
             member.set_state(WorkerState.STOPPING)
             await finish(self._close(claim, task, place, end))
@@ -314,13 +304,30 @@ class Attempts:
             now=house.clock(),
         )
 
-    def _ends_run(self, error: PersonFault) -> bool:
-        """Ends the whole run where the next attempt would fail alike; returns whether it did."""
-        if error.exit_code not in (Exit.USAGE, Exit.LIMIT):
-            return False
-        if not self._house.failed.done():
-            self._house.failed.set_exception(error)
-        return True
+    def _end_of(self, error: CrewyardError) -> AttemptEnd:
+        match error:
+            case QuotaFault():
+                return AttemptEnd(
+                    reason=str(error), is_failure=False, is_parked=True, parked_until=error.until
+                )
+            case BudgetSpent() if not error.is_whole_run:
+                return AttemptEnd(reason=str(error), is_failure=False, is_parked=True)
+            case PersonFault() if error.exit_code in (Exit.USAGE, Exit.LIMIT):
+                return self._end_for_a_person(error)
+            case PersonFault():
+                return AttemptEnd(reason=error.line, is_failure=True)
+            case _:
+                return AttemptEnd(reason=str(error), is_failure=True)
+
+    def _end_for_a_person(self, error: PersonFault) -> AttemptEnd:
+        """Lets the task wait for the person; without one the run ends, for all would fail alike."""
+        house = self._house
+        if house.questions.has_person:
+            house.events.notice(error.line)
+            return AttemptEnd(reason=error.line, is_failure=False, is_parked=True)
+        if not house.failed.done():
+            house.failed.set_exception(error)
+        return AttemptEnd(reason=error.line, is_failure=False)
 
     async def _close(
         self, claim: Claim, task: Task, place: AttemptPlace | None, end: AttemptEnd

@@ -51,7 +51,8 @@ class QuestionDesk:
 
     def __init__(self, events: EventBus, *, has_person: bool, timeout_seconds: float) -> None:
         self._events = events
-        self._has_person = has_person
+        self.has_person = has_person
+        """False where nobody is there to answer."""
         self._timeout_seconds = timeout_seconds
         self._numbers = count(1)
         self._open: dict[str, OpenQuestion] = {}
@@ -70,7 +71,7 @@ class QuestionDesk:
         self, *, agent: str, tool: str, text: str, why: str, rule_offered: str
     ) -> tuple[Answer, str]:
         """Returns the person's answer and, for a no, the reason."""
-        if not self._has_person:
+        if not self.has_person:
             return Answer.NO, NOBODY_THERE
         words = await self._ask(agent, tool, text, why, rule_offered, is_in_words=False)
         if words is None:
@@ -80,7 +81,7 @@ class QuestionDesk:
 
     async def ask_in_words(self, *, agent: str, question: str) -> str:
         """Returns what the person answered."""
-        if not self._has_person:
+        if not self.has_person:
             return "Nobody is there to answer. Decide yourself, and say what you assumed."
         words = await self._ask(agent, "ask_user", question, "", "", is_in_words=True)
         return words or "The person did not answer in time. Decide yourself, and say so."
