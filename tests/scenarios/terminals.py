@@ -10,7 +10,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyte
@@ -135,12 +135,13 @@ def console(
     environment: Mapping[str, str] | None = None,
     columns: int = 100,
     rows: int = 50,
+    program: Sequence[str] = (),
 ) -> Iterator[Console]:
     """Starts the program on a terminal of its own, as the leader of its session."""
     ours, theirs = pty.openpty()
     set_size(ours, columns, rows)
     process = subprocess.Popen(
-        command(*arguments),
+        program or command(*arguments),
         cwd=cwd,
         env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
         stdin=theirs,

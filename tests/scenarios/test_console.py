@@ -17,6 +17,7 @@ from tests.fakes.openai_server import OpenAiServer
 from tests.scenarios.programs import (
     assert_nothing_left,
     command,
+    crewyard,
     make_repository,
     make_script,
     processes_in,
@@ -397,7 +398,12 @@ def test_terminal_that_goes_away_ends_the_crew(repository: Path, tmp_path: Path)
 
 def test_cursor_and_deletion_go_by_what_a_person_sees(repository: Path, tmp_path: Path) -> None:
     spec = make_script(tmp_path, lead({"say": "Hello."}, {"say": "Bye."}))
-    with console("--model", spec, "--check", "true", cwd=repository, columns=40) as person:
+    with console(
+        *("--model", spec, "--check", "true"),
+        cwd=repository,
+        environment={"LANG": "C", "LC_ALL": "C"},
+        columns=40,
+    ) as person:
         person.sees(READY)
         person.type("漢字テスト👩‍👩‍👧e\u0301")
         person.settles()
@@ -580,35 +586,54 @@ def test_goal_from_a_pipe_gets_plain_lines(
     assert_nothing_left(repository)
 
 
+def test_goal_typed_while_the_output_goes_to_a_file(repository: Path, tmp_path: Path) -> None:
+    spec = make_script(tmp_path, lead({"say": "Grüße."}))
+    argv = " ".join(f"'{word}'" for word in command("--model", spec, "--check", "true"))
+    with console(cwd=repository, program=["bash", "-c", f"{argv} > out.txt"]) as person:
+        person.sees("Type the goal, then Ctrl-D.")
+        person.say("hi")
+        person.type(CTRL_D)
+
+        assert person.ends() == 0
+
+        assert heard(repository) == ["hi"]
+        out = (repository / "out.txt").read_text()
+        assert out.splitlines()[-1] == "Grüße."
+        assert "\x1b" not in out
+
+
+def test_slash_command_from_a_pipe_is_refused_with_what_to_use(repository: Path) -> None:
+    ended = crewyard("--model", "scripted:missing.yaml", cwd=repository, stdin="/board\n")
+
+    assert ended.code == 2
+    assert "needs a terminal" in ended.err
+
+
+def test_json_is_for_runs_without_a_person(repository: Path, tmp_path: Path) -> None:
+    spec = make_script(tmp_path, lead({"say": "Hello."}))
+
+    ended = crewyard("--model", spec, "--check", "true", "--json", cwd=repository, stdin="hi")
+
+    assert ended.document["result"] == "Hello."
+    with console("--model", spec, "--json", cwd=repository) as person:
+        assert person.ends() == 2
+        assert "is for runs without a person" in person.text.replace("\n", " ")
+
+
 @pytest.mark.parametrize("given", ["", " \n", "exit\n"])
 def test_no_goal_from_a_pipe_ends_at_once(given: str, repository: Path) -> None:
-    done = subprocess.run(
-        command("--model", "scripted:missing.yaml"),
-        cwd=repository,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ended = crewyard("--model", "scripted:missing.yaml", cwd=repository, stdin=given)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
 def test_question_without_a_person_is_a_no(repository: Path, tmp_path: Path) -> None:
     """PRM-03: nobody is there to ask, so the call is refused at once."""
     fetch = {"bash": {"command": "curl -s https://example.com"}}
     spec = make_script(tmp_path, lead({"call": [fetch]}, {"expect": "denied", "say": "So be it."}))
-    done = subprocess.run(
-        command("--model", spec, "--check", "true"),
-        cwd=repository,
-        input="fetch",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
-    assert done.returncode == 0
-    assert "So be it." in done.stdout
-    assert "bash was refused" in done.stdout
+    ended = crewyard("--model", spec, "--check", "true", cwd=repository, stdin="fetch")
+
+    assert ended.code == 0
+    assert "So be it." in ended.out
+    assert "bash was refused" in ended.out
