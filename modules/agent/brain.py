@@ -2,10 +2,20 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from modules.context.session import Session
 from modules.providers.prices import Price, cost_usd
 from modules.providers.provider import Provider
-from modules.records.messages import Message, ModelReply, ModelRequest, ToolSpec, Usage
+from modules.records.messages import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    Text,
+    ToolOutput,
+    ToolSpec,
+    Usage,
+)
 from modules.records.record import Record
 
 
@@ -24,6 +34,7 @@ class LocalBrain:
 
     `on_text` gets the words as they arrive, `on_paid` the tokens and the cost of each answer (None
     when the price is unknown). `before_request` may refuse by raising (a budget).
+    `mask` takes known secrets out of whatever comes in, so none is kept or sent.
     """
 
     def __init__(
@@ -37,6 +48,7 @@ class LocalBrain:
         on_text: Callable[[str], None],
         on_paid: Callable[[Usage, float | None], None],
         before_request: Callable[[], None],
+        mask: Callable[[str], str],
     ) -> None:
         self._session = session
         self._provider = provider
@@ -46,10 +58,11 @@ class LocalBrain:
         self._on_text = on_text
         self._on_paid = on_paid
         self._before_request = before_request
+        self._mask = mask
 
     async def reply(self, incoming: Message) -> ModelReply:
         """Adds `incoming` to the conversation and returns the model's answer, kept as well."""
-        self._session.keep(incoming)
+        self._session.keep(_masked(incoming, self._mask))
         self._before_request()
         reply = await self._provider.complete(self._request(), on_text=self._on_text)
         self._session.keep(reply.message)
@@ -60,7 +73,7 @@ class LocalBrain:
 
     async def keep(self, incoming: Message) -> None:
         """Adds `incoming` to the conversation."""
-        self._session.keep(incoming)
+        self._session.keep(_masked(incoming, self._mask))
 
     def _request(self) -> ModelRequest:
         head, tools = self._head(), self._specs()
@@ -73,3 +86,11 @@ class LocalBrain:
             messages=self._session.messages,
             tools=tools,
         )
+
+
+def _masked(message: Message, mask: Callable[[str], str]) -> Message:
+    blocks = tuple(
+        replace(block, text=mask(block.text)) if isinstance(block, Text | ToolOutput) else block
+        for block in message.blocks
+    )
+    return replace(message, blocks=blocks)

@@ -156,7 +156,8 @@ class Attempts:
             board=house.board,
             merging=house.merging,
             landed_ref=house.queue.landed_ref,
-            approve_protected=self._crew.approve_protected,
+            approve=self._crew.approve_submission,
+            mask=house.mask.masked,
             may_complete=lambda: house.run_hooks.objection(
                 HookEvent.TASK_COMPLETED, task_fields(task), caller
             ),
@@ -180,6 +181,7 @@ class Attempts:
             assigned=self._assigned(member, task, place, role),
             lease=timedelta(seconds=house.settings.lease_seconds),
             hand_in=hand_in,
+            mask=house.mask.masked,
             may_stop=lambda words, is_again: house.run_hooks.objection(
                 HookEvent.SUBAGENT_STOP, stop_fields(words, is_again=is_again), caller
             ),

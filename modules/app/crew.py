@@ -2,6 +2,8 @@
 
 import asyncio
 
+from msgspec.structs import replace
+
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
 from modules.app.lane_text import lane_text
@@ -16,6 +18,7 @@ from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
+from modules.team.leaks import find_leaks
 from modules.team.submission import protected_paths
 from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
@@ -23,6 +26,7 @@ from tools.merge import entry_line
 
 LEAD = "lead"
 _DIFF_CHARACTERS = 20_000
+_SHOWN_LEAKS = 10
 
 
 class Crew:
@@ -49,6 +53,8 @@ class Crew:
 
     async def post_task(self, draft: TaskDraft, *, agent: str) -> Task:
         """Posts a task; raises ModelFault when it can't stand, or a hook says no."""
+        mask = self._house.mask.masked
+        draft = replace(draft, subject=mask(draft.subject), description=mask(draft.description))
         objection = await self._house.run_hooks.objection(
             HookEvent.TASK_CREATED, draft_fields(draft, by=agent)
         )
@@ -79,6 +85,7 @@ class Crew:
 
     def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
         """Sends to one agent, or to all workers when `to` is None."""
+        body = self._house.mask.masked(body)
         names = [worker.name for worker in self.workers()]
         if to is not None and to not in {*names, LEAD}:
             raise ModelFault(f"There is no agent {to!r}. There are: {', '.join([LEAD, *names])}.")
@@ -154,6 +161,7 @@ class Crew:
 
     async def ask_person(self, *, agent: str, question: str) -> str:
         """Asks the person in words."""
+        question = self._house.mask.masked(question)
         return await self._house.questions.ask_in_words(agent=agent, question=question)
 
     async def ask_lead(self, *, agent: str, question: str) -> str:
@@ -212,8 +220,39 @@ class Crew:
             raise ModelFault(f"{url!r} leads from https to {found.url!r}; {reason}.")
         return await self._house.web.fetch(found.url)
 
-    async def approve_protected(self, submission: Submission) -> str:
-        """Returns why a submission may not be queued; a person may allow protected paths."""
+    async def approve_submission(self, submission: Submission) -> str:
+        """Returns why a submission may not be queued; a person may allow most of it."""
+        return await self._approve_leaks(submission) or await self._approve_protected(submission)
+
+    async def _approve_leaks(self, submission: Submission) -> str:
+        """Stops secrets; a person may let in what only looks like one, never one of ours."""
+        leaks = await asyncio.to_thread(
+            find_leaks,
+            self._house.repository.git,
+            landed=self._house.queue.landed,
+            commit=submission.commit,
+            mask=self._house.mask,
+        )
+        if not leaks:
+            return ""
+        listed = "; ".join(leak.words for leak in leaks[:_SHOWN_LEAKS])
+        if not any(leak.is_known for leak in leaks):
+            answer, _ = await self._house.questions.ask_permission(
+                agent=submission.worker,
+                tool="submit_work",
+                text=f"{submission.subject}: {listed}",
+                why="this looks like secrets, and what is in a commit stays in the history",
+                rule_offered="",
+            )
+            if answer is not Answer.NO:
+                return ""
+        return (
+            f"The submission would put secrets into the repository: {listed}. Take them out of "
+            f"every commit (git reset --soft {submission.base[:12]}, mend the files, commit "
+            "anew), read them from the environment instead, and call submit_work again."
+        )
+
+    async def _approve_protected(self, submission: Submission) -> str:
         paths = await asyncio.to_thread(protected_paths, self._house.repository, submission)
         if not paths:
             return ""

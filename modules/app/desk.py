@@ -50,6 +50,7 @@ class WorkerDesk:
         assigned: Assigned,
         lease: timedelta,
         hand_in: HandIn,
+        mask: Callable[[str], str],
         may_stop: Callable[[str, bool], Awaitable[str]],
     ) -> None:
         self._member = member
@@ -61,6 +62,7 @@ class WorkerDesk:
         self._assigned = assigned
         self._lease = lease
         self._hand_in = hand_in
+        self._mask = mask
         self._may_stop = may_stop
         """Takes the last words and whether it was asked before; returns what speaks against it."""
         self._stop_blocks = 0
@@ -152,6 +154,7 @@ class WorkerDesk:
         """Reminds a worker that forgot to hand in; ends the attempt when that does not help."""
         if self._is_stale:
             return None
+        text, failure = self._mask(text), self._mask(failure)
         objection = "" if failure else await self._may_stop(text, self._stop_blocks > 0)
         if self._hand_in.is_over:
             return None

@@ -34,7 +34,8 @@ class HandIn:
         board: TaskBoard,
         merging: MergeDriver,
         landed_ref: str,
-        approve_protected: Callable[[Submission], Awaitable[str]],
+        approve: Callable[[Submission], Awaitable[str]],
+        mask: Callable[[str], str],
         may_complete: Callable[[], Awaitable[str]],
         needs_plan: bool = False,
     ) -> None:
@@ -47,7 +48,9 @@ class HandIn:
         self._board = board
         self._merging = merging
         self._landed_ref = landed_ref
-        self._approve_protected = approve_protected
+        self._approve = approve
+        """Returns what speaks against a submission, a person's no included."""
+        self._mask = mask
         self._may_complete = may_complete
         self.needs_plan = needs_plan
         """True until a plan that has to come first is accepted; so long the worker only reads."""
@@ -58,6 +61,8 @@ class HandIn:
 
         Raises ModelFault when the lane is not in a state to be handed in.
         """
+        # What goes into journals and results from here on holds no known secret.
+        summary, no_changes_reason = self._mask(summary), self._mask(no_changes_reason)
         if not self._board.is_current(self._claim):
             self.keep_result(summary or no_changes_reason, outcome="stale")
             raise ModelFault(
@@ -72,7 +77,7 @@ class HandIn:
         if not state.files:
             return self._complete_unchanged(no_changes_reason)
         submission = self._submission(state, summary)
-        objection = await self._approve_protected(submission)
+        objection = await self._approve(submission)
         if objection:
             raise ModelFault(objection)
         return await self._queue(submission, summary)
@@ -89,7 +94,7 @@ class HandIn:
             "outcome": outcome,
         }
         lines = "\n".join(f"{key}: {value!r}" for key, value in head.items())
-        write_atomically(path, f"---\n{lines}\n---\n\n{text.strip()}\n")
+        write_atomically(path, self._mask(f"---\n{lines}\n---\n\n{text.strip()}\n"))
         return path
 
     def _complete_unchanged(self, reason: str) -> ToolResult:

@@ -23,12 +23,14 @@ class Models:
         retrying: Callable[[Provider, str], Provider],
         budget: Budget,
         events: EventBus,
+        mask: Callable[[str], str],
     ) -> None:
         self._choose = choose
         self._retrying = retrying
         """Takes a provider and the agent's name."""
         self._budget = budget
         self._events = events
+        self._mask = mask
         self._providers: dict[str, Provider] = {}
 
     def check(self, spec: str) -> None:
@@ -78,4 +80,5 @@ class Models:
             on_text=tell,
             on_paid=pay,
             before_request=lambda: self._budget.reserve(agent, task),
+            mask=self._mask,
         )

@@ -3,8 +3,7 @@
 import asyncio
 import os
 import random
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +16,8 @@ from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
 from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
+from modules.app.masked_files import mask_file
+from modules.app.mcp_launch import servers_of
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
 from modules.app.opening import (
@@ -37,9 +38,9 @@ from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
 from modules.git.run_git import FALLBACK_IDENTITY
 from modules.git.state import save_state
-from modules.mcp_client.config import read_servers
 from modules.mcp_client.launch import Launch
 from modules.mcp_client.session import McpHub
+from modules.mcp_client.values import ServerEntry
 from modules.providers.choose import choose_model
 from modules.providers.provider import Provider
 from modules.providers.retrying import Retrying
@@ -47,7 +48,7 @@ from modules.records.errors import PersonFault
 from modules.records.events import TaskChanged, WorkerChanged
 from modules.records.settings import Environment, Limit, Settings
 from modules.records.tasks import Task
-from modules.safety.child_environment import child_environment, is_never_passed
+from modules.safety.child_environment import child_environment
 from modules.safety.fence import Fence
 from modules.safety.grants import Grants
 from modules.safety.ground import Ground
@@ -92,9 +93,13 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         clock=now,
         warn=events.notice,
     )
-    models = _models(opened, settings, budget, events)
+    servers = servers_of(opened, is_trusted=trust is TrustStatus.TRUSTED)
+    mask = SecretMask(_secrets(opened.environment, settings, servers))
+    models = _models(opened, settings, budget, events, mask)
     models.check(settings.worker_model)
-    house = _house(opened, settings, trust, events, budget, models, has_person=has_person)
+    house = _house(
+        opened, settings, trust, events, budget, models, mask, servers, has_person=has_person
+    )
     crew = Crew(house)
     supervisor = Supervisor(
         house.board,
@@ -204,7 +209,21 @@ def lead_system_prompt(house: House) -> str:
     )
 
 
-def _models(opened: Opened, settings: Settings, budget: Budget, events: EventBus) -> Models:
+def _secrets(
+    environment: Environment, settings: Settings, servers: Sequence[ServerEntry]
+) -> dict[str, str]:
+    """Returns the values nobody but their owners may see, by name."""
+    variables = environment.variables
+    found = secret_values(variables)
+    for server in servers:
+        found |= secret_values(server.env)
+    named = {model.api_key_env for model in settings.models.values()} & variables.keys()
+    return found | {name: variables[name] for name in named if variables[name]}
+
+
+def _models(
+    opened: Opened, settings: Settings, budget: Budget, events: EventBus, mask: SecretMask
+) -> Models:
     def retrying(provider: Provider, agent: str) -> Provider:
         return Retrying(
             provider,
@@ -221,6 +240,7 @@ def _models(opened: Opened, settings: Settings, budget: Budget, events: EventBus
         retrying=retrying,
         budget=budget,
         events=events,
+        mask=mask.masked,
     )
 
 
@@ -231,6 +251,8 @@ def _house(
     events: EventBus,
     budget: Budget,
     models: Models,
+    mask: SecretMask,
+    servers: tuple[ServerEntry, ...],
     *,
     has_person: bool,
 ) -> House:
@@ -253,6 +275,7 @@ def _house(
         board,
         events,
         after_landing=lambda: save_state(opened.repository, when=now()),
+        mask_log=lambda log: mask_file(paths.root / log, mask),
     )
     is_trusted = trust is TrustStatus.TRUSTED
     hook_files = read_hook_files(opened, is_trusted=is_trusted)
@@ -293,8 +316,8 @@ def _house(
             events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
         ),
         mcp=McpHub(Launch(folder=paths.root, variables=environment.variables)),
-        mcp_servers=(read_servers(paths.mcp_settings, environment.variables) if is_trusted else ()),
-        mask=SecretMask(secret_values(environment.variables)),
+        mcp_servers=servers,
+        mask=mask,
         web=WebGuard(_ground(paths, environment, settings, None)),
         sandbox=sandbox,
         budget=budget,
@@ -325,14 +348,6 @@ def read_hook_files(opened: Opened, *, is_trusted: bool) -> tuple[HookFile, ...]
     if is_trusted:
         paths.append(opened.paths.hook_settings)
     return tuple(read_hooks(path) for path in paths)
-
-
-def _mcp_variables(environment: Environment) -> dict[str, str]:
-    """Returns what `.mcp.json` may name: the environment without keys, and our own Python."""
-    variables = {
-        name: value for name, value in environment.variables.items() if not is_never_passed(name)
-    }
-    return {**variables, "CREWYARD_PYTHON": sys.executable}
 
 
 def _hidden(opened: Opened) -> tuple[Path, ...]:

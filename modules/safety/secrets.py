@@ -58,6 +58,17 @@ class SecretMask:
             return text
         return self._pattern.sub(lambda found: self._masks[found[0]], text)
 
+    def found(self, text: str) -> tuple[FoundSecret, ...]:
+        """Returns where known secrets stand in a text, by line."""
+        if self._pattern is None:
+            return ()
+        return tuple(
+            FoundSecret(
+                kind=self._masks[match[0]][1:-1], line=text.count("\n", 0, match.start()) + 1
+            )
+            for match in self._pattern.finditer(text)
+        )
+
     def masked_bytes(self, data: bytes) -> bytes:
         """Returns the bytes with every known secret replaced; all others stay as they are."""
         text = data.decode("utf-8", "surrogateescape")

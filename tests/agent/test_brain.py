@@ -16,6 +16,7 @@ from modules.records.messages import (
     ModelRequest,
     StopReason,
     Text,
+    ToolOutput,
     Usage,
     said,
 )
@@ -69,6 +70,7 @@ class Bench:
             on_text=self.heard.append,
             on_paid=lambda usage, cost: self.paid.append((usage, cost)),
             before_request=self._check,
+            mask=lambda text: text.replace("s3cret", "***"),
         )
 
     def _check(self) -> None:
@@ -166,3 +168,17 @@ def test_message_can_be_kept_without_a_question(tmp_path: Path) -> None:
 
     assert bench.session.messages == (said("noted"),)
     assert bench.provider.requests == []
+
+
+def test_known_secret_is_neither_kept_nor_sent(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, answered(words("hi")))
+
+    bench.ask(said("the key is s3cret"))
+    asyncio.run(
+        bench.brain.keep(
+            Message(role="user", blocks=(ToolOutput(call_id="c1", text="it says s3cret"),))
+        )
+    )
+
+    assert bench.provider.requests[0].messages == (said("the key is ***"),)
+    assert "s3cret" not in bench.path.read_text()

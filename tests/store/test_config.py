@@ -130,7 +130,11 @@ def test_host_to_open_that_names_none_is_refused(sources: Sources, entry: str) -
     ("text", "message", "hint"),
     [
         ('chekc = "make"', "unknown key 'chekc'", "Did you mean 'check'?"),
-        ("[budget]\neuro = 1", "unknown key 'budget.euro'", "The keys there are: minutes, task, tokens, usd, worker."),
+        (
+            "[budget]\neuro = 1",
+            "unknown key 'budget.euro'",
+            "The keys there are: minutes, task, tokens, usd, worker.",
+        ),
         ('[roles.x]\npromt = ""', "unknown key 'roles.x.promt'", "Did you mean 'prompt'?"),
         ('[models."a:b"]', "unknown key 'models'", "Move it to your own settings.toml"),
         ('[web]\nallow = ["localhost"]', "unknown key 'web'", "Move it to your own settings.toml"),
