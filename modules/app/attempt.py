@@ -4,14 +4,13 @@ Whatever ends an attempt, in this order: the process and its children are gone, 
 safe, the lane is closed, the claim is given back.
 """
 
-import asyncio
 import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
+from modules.app.attempt_place import AttemptPlace, close_lane_safely, make_place
 from modules.app.budget import BudgetSpent
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
@@ -22,11 +21,7 @@ from modules.app.house import House
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
 from modules.app.worker_process import WorkerLost, run_worker, worker_environment
 from modules.context.prompts import task_opening, worker_prompt
-from modules.context.session import Session
-from modules.git.lane_names import lane_name
 from modules.git.lane_state import Lane
-from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes, make_lane
-from modules.git.occupants import occupants
 from modules.records.crew import WorkerState
 from modules.records.decisions import Mode
 from modules.records.errors import CrewyardError, PersonFault, QuotaFault
@@ -45,7 +40,6 @@ from tools.catalog import LANE_TOOLS, worker_tools
 from tools.crew_context import CrewContext
 
 BEATS_PER_LEASE = 6
-_WAIT_SECONDS, _MOST_WAITS = 0.1, 100
 GO_ON = (
     "The lead was started anew. Your worktree is as you left it; a call that was running was "
     "interrupted. Go on where you were."
@@ -64,15 +58,6 @@ class AttemptEnd:
     """None: until somebody retries it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptPlace:
-    """Where an attempt is worked on."""
-
-    lane: Lane
-    temporary: Path
-    session: Session
-
-
 class Attempts:
     """Works on claimed tasks for one lead."""
 
@@ -86,57 +71,13 @@ class Attempts:
         end = AttemptEnd(reason="The crew was stopped.", is_failure=False)
         place: AttemptPlace | None = None
         try:
-            place = await self._make_place(claim, task)
+            place = await make_place(self._house, claim, task)
             end = await self._run(member, claim, task, place)
         except CrewyardError as error:
             end = self._end_of(error)
         finally:
             member.set_state(WorkerState.STOPPING)
             await finish(self._close(claim, task, place, end))
-
-    async def _make_place(self, claim: Claim, task: Task) -> AttemptPlace:
-        """Makes the attempt's lane, or finds the one a dead lead left, with its conversation."""
-        house = self._house
-        lane = await self._left_lane(task) if task.lane else None
-        if lane is None:
-            lane = await self._new_lane(claim, task)
-        temporary = house.paths.temporary / lane.name
-        temporary.mkdir(parents=True, exist_ok=True)
-        session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
-        session.open(
-            agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt
-        )
-        return AttemptPlace(lane=lane, temporary=temporary, session=session)
-
-    async def _left_lane(self, task: Task) -> Lane | None:
-        """Returns the lane of an attempt under way, once the dead lead's worker has left it."""
-        lanes = await asyncio.to_thread(list_lanes, self._house.repository)
-        lane = next((lane for lane in lanes if lane.name == task.lane), None)
-        waits = 0
-        while lane is not None and occupants(lane.path):
-            if waits == _MOST_WAITS:
-                raise WorkerLost(f"Others are at work in the lane {lane.name}.")
-            waits += 1
-            await asyncio.sleep(_WAIT_SECONDS)
-        return lane
-
-    async def _new_lane(self, claim: Claim, task: Task) -> Lane:
-        house = self._house
-        name = lane_name(task=task.task_id, attempt=claim.attempt, subject=task.draft.subject)
-        base = house.queue.landed
-        making = asyncio.ensure_future(
-            asyncio.to_thread(make_lane, house.repository, name=name, base=base)
-        )
-        try:
-            lane = await asyncio.shield(making)
-        except CrewyardError as error:
-            raise WorkerLost(f"No lane could be made: {error}") from error
-        except asyncio.CancelledError:
-            # The lane is being made by a thread that can't be stopped; it must not stay behind.
-            await self._close_lane(await making)
-            raise
-        house.board.bind_lane(claim, lane=lane.name, branch=lane.branch, base=base)
-        return lane
 
     async def _run(
         self, member: Member, claim: Claim, task: Task, place: AttemptPlace
@@ -295,17 +236,6 @@ class Attempts:
             beat_seconds=house.settings.lease_seconds / BEATS_PER_LEASE,
         )
 
-    async def _close_lane(self, lane: Lane) -> Closed:
-        house = self._house
-        return await asyncio.to_thread(
-            close_lane,
-            house.repository,
-            lane,
-            action=CloseAction.SALVAGE,
-            is_landed=house.queue.has_landed,
-            now=house.clock(),
-        )
-
     def _end_of(self, error: CrewyardError) -> AttemptEnd:
         match error:
             case QuotaFault():
@@ -337,7 +267,7 @@ class Attempts:
         house, reason = self._house, end.reason
         if place is not None:
             place.session.close()
-            closed = await self._close_lane(place.lane)
+            closed = await close_lane_safely(self._house, place.lane)
             house.run_hooks.tell_removed(place.lane, closed)
             shutil.rmtree(place.temporary, ignore_errors=True)
             if closed.kept:

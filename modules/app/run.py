@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
+from modules.app.attempt_place import close_lane_safely
 from modules.app.crew import Crew
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
 from modules.git.lane_names import ATTEMPT
-from modules.git.lanes import CloseAction, close_lane, list_lanes
+from modules.git.lanes import list_lanes
 from modules.records.crew import CrewView
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
@@ -143,14 +144,7 @@ class Run:
         for lane in await asyncio.to_thread(list_lanes, house.repository):
             if lane.name in taken or not ATTEMPT.match(lane.name):
                 continue
-            closed = await asyncio.to_thread(
-                close_lane,
-                house.repository,
-                lane,
-                action=CloseAction.SALVAGE,
-                is_landed=house.queue.has_landed,
-                now=house.clock(),
-            )
+            closed = await close_lane_safely(house, lane)
             house.run_hooks.tell_removed(lane, closed)
             if closed.kept:
                 house.events.notice(f"The lane {lane.name} is kept: {closed.reason}.")
