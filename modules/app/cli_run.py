@@ -1,9 +1,11 @@
 """The commands that run a crew: output formats and reports."""
 
+import asyncio
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 from modules.app.cli_options import RunOptions
 from modules.app.cli_output import leave_reader, print_json, print_lines
@@ -35,7 +37,7 @@ def run_goal_command(folder: Path, options: RunOptions, *, goal: str, output_for
         lead: LeadAgent = join_lead(joined)
         try:
             with _shown(joined, output_format, ending):
-                return await run_goal(joined, lead, goal)
+                return await _to_its_end(joined, ending, run_goal(joined, lead, goal))
         finally:
             lead.close()
 
@@ -49,9 +51,19 @@ def run_board_command(folder: Path, options: RunOptions, *, as_json: bool) -> in
     async def run(ending: Ending) -> RunReport:
         joined: Run = join_run(folder, options, has_person=False)
         with _shown(joined, output_format, ending):
-            return await run_board(joined)
+            return await _to_its_end(joined, ending, run_board(joined))
 
     return _finish(run_until_asked(run), output_format)
+
+
+async def _to_its_end(run: Run, ending: Ending, work: Coroutine[Any, Any, RunReport]) -> RunReport:
+    """Returns the report of a run, also of one that was asked to end before."""
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if ending.exit_code is None:
+            raise
+        return run.report("The run was asked to end.", ending.exit_code)
 
 
 @contextlib.contextmanager

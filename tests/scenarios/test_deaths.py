@@ -1,5 +1,6 @@
 """Whoever dies, and however: no work is lost, nothing is left running, the next run goes on."""
 
+import json
 import os
 import re
 import signal
@@ -132,14 +133,17 @@ def test_lead_that_is_told_to_end_gives_tasks_back_and_the_next_run_ends_them(
     spec = holding(tmp_path)
     post(repository, TaskDraft(subject="long work", attempts_allowed=1))
 
-    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+    with started("work", "--json", "--check", PASSING, "--model", spec, cwd=repository) as program:
         in_mid_task(program, repository)
         began = time.monotonic()
         os.kill(program.process.pid, number)
         assert program.end() == code, program.said
 
     assert time.monotonic() - began < STOPPED_SECONDS
+    report = json.loads(program.said.splitlines()[-1])
+    assert (report["exit_code"], report["landed"]) == (code, [])
     (task,) = tasks(repository)
+    assert report["tasks"] == [task]
     assert (task["status"], task["attempt"]) == ("pending", 1)
     ((ref, _),) = salvaged(repository).items()
     assert git(repository, "show", f"{ref}:work.py") == "first = 1"
