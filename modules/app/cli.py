@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import signal
 import sys
 import traceback
@@ -29,6 +28,7 @@ from modules.app.cli_options import (
     Workers,
     folder_of,
 )
+from modules.app.cli_output import leave_reader
 from modules.records.errors import CrewyardError, PersonFault
 from modules.records.exits import Exit
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has left; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_reader()
         return Exit.DONE
     except typer.TyperException as error:
         return _tell(f"{error.format_message()} See `crewyard --help`.", Exit.USAGE, argv)
@@ -110,19 +110,14 @@ def root(
         budget_tokens=budget_tokens,
         resume=resume,
     )
-    folder = folder_of(repo)
+    folder, output_format = folder_of(repo), "json" if as_json else output_format
     if goal is None:
         from modules.app.console import talk
 
-        return talk(folder, options)
+        return talk(folder, options, output_format=output_format)
     from modules.app.cli_run import run_goal_command
 
-    return run_goal_command(
-        folder,
-        options,
-        goal=goal,
-        output_format="json" if as_json else output_format,
-    )
+    return run_goal_command(folder, options, goal=goal, output_format=output_format)
 
 
 cli_board.register(app)

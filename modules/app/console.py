@@ -22,19 +22,25 @@ if TYPE_CHECKING:
     from modules.app.terminal import Terminal
 
 _DUMB = ("dumb", "unknown", "")
+TEXT = "text"
 _LEAVING_WORDS = ("exit", "quit")
 
 
-def talk(folder: Path, options: RunOptions) -> int:
+def talk(folder: Path, options: RunOptions, *, output_format: str = TEXT) -> int:
     """Runs the console until the person leaves; returns the exit code."""
     if sys.stdin.isatty() and sys.stdout.isatty():
+        if output_format != TEXT:
+            raise PersonFault(
+                f"The output format {output_format!r} is for runs without a person.",
+                hint="Give the goal with -p, or on standard input.",
+            )
         return run_until_asked(lambda ending: _talk(folder, options, ending))
     goal = _read_goal()
     if not goal or goal in _LEAVING_WORDS:
         return Exit.DONE
     from modules.app.cli_run import run_goal_command
 
-    return run_goal_command(folder, options, goal=goal, output_format="text")
+    return run_goal_command(folder, options, goal=goal, output_format=output_format)
 
 
 def _read_goal() -> str:

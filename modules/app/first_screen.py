@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from modules.app.cli_options import LAST
 from modules.app.event_words import SHORT
 from modules.app.run import Run
 from modules.records.tasks import TaskStatus
@@ -28,6 +29,9 @@ def first_lines(run: Run, *, unused: str) -> Iterator[tuple[str, str]]:
         yield _row("sandbox", f"none. {house.sandbox.why}"), _STYLE_OF_TROUBLE
     if unused:
         yield _row("trust", unused), "yellow"
+    if run.resume:
+        which = "the last one" if run.resume == LAST else run.resume
+        yield _row("resumed", f"{which}; what it says of the crew may be old"), ""
     counts = Counter(task.status for task in house.board.tasks() if task.status not in _OVER)
     if counts:
         board = ", ".join(f"{count} {status}" for status, count in counts.items())

@@ -357,10 +357,14 @@ def test_leaving_while_workers_work_stops_them_and_keeps_their_work(
 
 
 def sleeping(repository: Path) -> bool:
-    return any(
-        b"sleep\x0048" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        for pid in processes_in(repository)
-    )
+    return any(b"sleep\x0048" in command_line(pid) for pid in processes_in(repository))
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return b""
 
 
 def test_ctrl_c_of_the_terminal_hits_no_worker(repository: Path, tmp_path: Path) -> None:
