@@ -8,7 +8,8 @@ import os
 import re
 
 from modules.safety.shell_agents import judge_agent
-from modules.safety.shell_case import Case, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import (
     downloaded,
     fetches,
@@ -41,7 +42,7 @@ def judge_shell(case: Case) -> None:
     """Judges a shell."""
     options = read_options(case.args, names("-o -O -c --rcfile --init-file"), stops=True)
     takes_code = any("c" in word.text for word in case.args if re.fullmatch(r"-\w+", word.text))
-    if options.has("-n") and not takes_code and options.operands:
+    if options.surely_has("-n") and not takes_code and options.operands:
         case.reads_each(options.operands)
         return
     case.hides(f"runs {case.name}")

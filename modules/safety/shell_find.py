@@ -3,7 +3,8 @@
 import re
 
 from modules.safety.path_risk import is_within
-from modules.safety.shell_case import Case, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import printed_before
 from modules.safety.shell_tables import names
 from modules.safety.shell_wipe import wipe_reason

@@ -8,7 +8,7 @@ never was a here-document, and then the lines taken out may have been commands.
 
 import re
 
-_OPERATOR = re.compile(r"(?<!<)<<(-?)[ \t]*(?:(['\"])([\w.]+)\2|\\([\w.]+))")
+_OPERATOR = re.compile(r"(?<!<)<<(-?)[ \t]*(?:(['\"])([\w.]+)\2|\\([\w.]+))", re.ASCII)
 _ANY_OPERATOR = re.compile(r"(?<!<)<<(?!<)")
 _UNCLEAR_REST = re.compile(r"[()`#\\]")
 _MARKER = "HERE_DOCUMENT_{}_"

@@ -1,5 +1,6 @@
 """Judges package managers and build tools: what they install, run, or only list; pure."""
 
+import re
 from collections.abc import Mapping
 
 from modules.safety.shell_agents import judge_agent
@@ -19,7 +20,6 @@ _LISTS: Mapping[str, frozenset[str]] = {
     "apt-get": frozenset(),
     "apt-cache": names("search show policy depends rdepends pkgnames showpkg stats"),
     "dpkg": names("-l -L -s -S -p --list --listfiles --status --search --print-avail"),
-    "rpm": names("-qa -q -qi -ql -qf"),
     "brew": names("list ls leaves deps uses"),
     "go": names("version env doc"),
     "cargo": names("version help"),
@@ -66,6 +66,11 @@ _ONLY_INSTALL = names(
     " pixi corepack vcpkg conan"
 )
 _BARE_INSTALL = names("yarn pnpm composer bundle")
+_LIST_OPTION = re.compile(
+    r"--(?:depth|format|json|all|prod|dev|long|local|global|user|files|parseable|installed|verbose"
+    r"|quiet|outdated|upgradable|not-required|cask|formula|versions|changed)(?:=[\w./-]+)?"
+    r"|-[aglqvfm1]|-json"
+)
 _SAME = {"pip3": "pip", "bunx": "bun", "gem3": "gem"}
 
 PROGRAMS = (
@@ -78,13 +83,11 @@ PROGRAMS = (
 def judge_package_manager(case: Case) -> None:
     """Judges a program that installs packages or runs what they bring."""
     name = _SAME.get(case.name, case.name)
-    words = [word.text for word in case.args if not word.text.startswith("-")]
-    action = words[0] if words else ""
-    flags = [word.text for word in case.args if word.text.startswith("-")]
+    texts = [word.text for word in case.args]
+    action = next((text for text in texts if not text.startswith("-")), "")
     judge_agent(case)
-    lists = _LISTS.get(name, frozenset())
-    if action in lists or any(flag in lists for flag in flags[:1]):
-        _judge_list(case, name, flags)
+    if texts and texts[0] in _LISTS.get(name, frozenset()):
+        _judge_list(case, texts[1:])
     elif action in _INSTALLS.get(name, frozenset()) or name in _ONLY_INSTALL:
         case.runs("installs or changes packages, which run code", PACKAGES)
     elif not action and name in _BARE_INSTALL:
@@ -93,9 +96,9 @@ def judge_package_manager(case: Case) -> None:
         judge_other(case)
 
 
-def _judge_list(case: Case, name: str, flags: list[str]) -> None:
-    if name == "go" and any(flag in ("-w", "-u", "-toolexec") for flag in flags):
-        case.runs("changes settings of the toolchain", PACKAGES)
+def _judge_list(case: Case, texts: list[str]) -> None:
+    if any(text.startswith("-") and not _LIST_OPTION.fullmatch(text) for text in texts):
+        case.runs(f"gives {case.name} an option that isn't known")
     for word in case.args:
         if word.may_be_option:
             case.runs(f"{word.raw!r} may turn into an option")

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from modules.safety.shell_case import Case, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import read_options
 from modules.safety.shell_script import Call
 from modules.safety.shell_tables import DOWNLOADERS, names
 from modules.safety.shell_words import Word

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from modules.safety import (
+    shell_archives,
     shell_code,
     shell_files,
     shell_find,
@@ -10,8 +11,9 @@ from modules.safety import (
     shell_text,
     shell_wrap,
 )
-from modules.safety.shell_case import Case, Options, joined, read_options
+from modules.safety.shell_case import Case
 from modules.safety.shell_git import judge_git
+from modules.safety.shell_options import Options, read_options
 from modules.safety.shell_packages import PROGRAMS, judge_package_manager
 from modules.safety.shell_tables import (
     CHECKED,
@@ -36,6 +38,7 @@ from modules.safety.shell_words import UNKNOWN, Word
 
 _SYSTEM_FOLDERS = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")
 _SPECS = {**READERS, **CHECKED, **WRITERS, **DELETERS}
+_TO_OUTPUT = ("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
 _LONGEST_FORM = 4000
 """Characters of a command that rules are matched with."""
 
@@ -82,7 +85,7 @@ def _note_forms(case: Case) -> None:
     case.findings.forms.append(raw.strip()[:_LONGEST_FORM])
     base = case.name.rsplit("/", 1)[-1]
     if base != case.name:
-        case.findings.forms.append(f"{base} {joined(case.args)}".strip()[:_LONGEST_FORM])
+        case.findings.forms.append(" ".join([base, *words[1:]])[:_LONGEST_FORM])
 
 
 def _asks_version(case: Case) -> bool:
@@ -157,8 +160,7 @@ def _take_operands(case: Case, spec: Spec, options: Options, *, changes: bool) -
         case.reads_each(operands[: spec.writes_from])
         case.writes_each(word for word in operands[spec.writes_from :] if word.text != "-")
     elif spec.operands is Effect.WRITES:
-        is_stream = case.name in PACKERS
-        case.writes_each(word for word in operands if word.text != "-" or not is_stream)
+        _write_operands(case, options)
     elif spec.operands is Effect.DELETES:
         case.runs("deletes files", "bash:rm")
         case.deletes_each(operands)
@@ -168,6 +170,14 @@ def _take_operands(case: Case, spec: Spec, options: Options, *, changes: bool) -
         case.writes_each(operands)
     elif spec.operands is not Effect.TEXT:
         case.reads_each(operands)
+
+
+def _write_operands(case: Case, options: Options) -> None:
+    is_packer = case.name in PACKERS
+    if is_packer and options.surely_has(*_TO_OUTPUT):
+        case.reads_each(options.operands)
+    else:
+        case.writes_each(w for w in options.operands if w.text != "-" or not is_packer)
 
 
 _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
@@ -184,9 +194,9 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_files.judge_dd, frozenset({"dd"})),
     (shell_files.judge_mktemp, frozenset({"mktemp"})),
     (shell_files.judge_xxd, frozenset({"xxd"})),
-    (shell_files.judge_tar, frozenset({"tar", "gtar", "bsdtar"})),
-    (shell_files.judge_zip, frozenset({"zip"})),
-    (shell_files.judge_unzip, frozenset({"unzip"})),
+    (shell_archives.judge_tar, frozenset({"tar", "gtar", "bsdtar"})),
+    (shell_archives.judge_zip, frozenset({"zip"})),
+    (shell_archives.judge_unzip, frozenset({"unzip"})),
     (shell_text.judge_sed, frozenset({"sed", "gsed"})),
     (shell_text.judge_awk, frozenset({"awk", "gawk", "mawk", "nawk"})),
     (shell_text.judge_jq, frozenset({"jq", "gojq"})),

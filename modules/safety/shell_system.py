@@ -4,7 +4,8 @@ import re
 from itertools import pairwise
 
 from modules.safety.path_risk import is_within
-from modules.safety.shell_case import Case, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import loose_paths
 from modules.safety.shell_tables import names
 from modules.safety.shell_wipe import is_system_path
@@ -29,6 +30,7 @@ _SERVICE_LOOKS = names(
     "status is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets show"
     " cat get-default help"
 )
+_SERVICE_OPTIONS = names("--user --system --no-pager -a --all -l --full -q --quiet --failed")
 _DOCKER_LOOKS = names("ps images version info logs port top stats history search diff")
 _DOCKER_GROUPS = names("container image volume network context")
 _DOCKER_WIDE = re.compile(
@@ -148,8 +150,10 @@ def judge_printf(case: Case) -> None:
 
 def judge_service(case: Case) -> None:
     """Judges `systemctl` and `service`."""
-    words = [word.text for word in case.args if not word.text.startswith("-")]
-    action = words[-1:] if case.name == "service" else words[:1]
+    words = [word.text for word in case.args]
+    while words and (words[0] in _SERVICE_OPTIONS or re.fullmatch(r"--\w[\w-]*=\S+", words[0])):
+        words.pop(0)
+    action = words[1:2] if case.name == "service" else words[:1]
     if action and action[0] not in _SERVICE_LOOKS:
         case.critical(SYSTEM, "changes services of the machine")
 
@@ -158,6 +162,7 @@ def judge_addresses(case: Case) -> None:
     """Judges `ip`, `ifconfig` and `route`."""
     words = [word.text for word in case.args if not word.text.startswith("-")]
     is_look = len(words) < 2 or words[1] in _SHOWS
+    is_look &= not any(w.text.startswith(("-b", "--b")) and "br" not in w.text for w in case.args)
     if case.name == "ip" and is_look and words[:1] != ["netns"]:
         return
     if case.name != "ip" and len(words) < 2:

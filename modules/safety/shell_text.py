@@ -3,7 +3,8 @@
 import re
 
 from modules.safety.shell_awk import read_awk
-from modules.safety.shell_case import Case, Options, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import Options, read_options
 from modules.safety.shell_sed import read_sed
 from modules.safety.shell_tables import names
 from modules.safety.shell_words import UNKNOWN, Word, literal

@@ -4,12 +4,13 @@ What only running would tell becomes UNKNOWN; what evaluates data on the way is 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import islice, product
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from modules.records.record import Record
 from modules.safety.shell_names import is_secret_variable
+from modules.safety.shell_notes import Notes
 from modules.safety.shell_words import (
     UNKNOWN,
     Word,
@@ -55,51 +56,26 @@ class Value(Record):
     others: tuple[str, ...] = ()
 
 
-class Listener(Protocol):
-    """Whoever walks the statements around the words."""
-
-    def substitute(self, node: "Node") -> str:
-        """Walks the commands of a substitution; returns the pattern of what it prints."""
-        ...
-
-    def runs(self, why: str) -> None:
-        """Takes in syntax that may run commands."""
-        ...
-
-    def leaks(self, why: str) -> None:
-        """Takes in syntax that shows a secret."""
-        ...
-
-    def doubts(self, why: str) -> None:
-        """Takes in what can't be understood."""
-        ...
-
-
 class ValueReader:
-    """Reads words, given what is known of variables."""
+    """Reads words, given what the notes know of variables."""
 
-    def __init__(
-        self,
-        source: bytes,
-        known: Mapping[str, str],
-        names: Mapping[str, tuple[str, ...]],
-        certain: Mapping[str, tuple[str, ...]],
-    ) -> None:
+    def __init__(self, source: bytes, notes: Notes, substitute: "Callable[[Node], str]") -> None:
         self._source = source
-        self._known = known
-        """Values of HOME and PWD."""
-        self._names = names
-        """Patterns that names were given earlier in the script, and may have."""
-        self._certain = certain
-        """Patterns one of which a name is sure to have."""
+        self._notes = notes
+        self._substitute = substitute
+        """Walks the commands of a substitution; returns the pattern of what it prints."""
 
     def text(self, node: "Node") -> str:
         """Returns a node's source."""
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def words(self, node: "Node", listener: Listener) -> list[Word]:
+    def following(self, node: "Node") -> str:
+        """Returns the character right after a node; empty at the end."""
+        return self._source[node.end_byte : node.end_byte + 1].decode("utf-8", "replace")
+
+    def words(self, node: "Node") -> list[Word]:
         """Returns the words a node makes: one, or one for each choice of a brace list."""
-        value = self.value(node, listener, is_quoted=False)
+        value = self.value(node, is_quoted=False)
         raw = self.text(node)
         pattern = self._with_home(value.pattern, raw)
         others = value.others
@@ -112,78 +88,78 @@ class ValueReader:
             for choice in brace_values(pattern)
         ]
 
-    def value(self, node: "Node", listener: Listener, *, is_quoted: bool) -> Value:
+    def value(self, node: "Node", *, is_quoted: bool) -> Value:
         """Returns what a node stands for."""
         match node.type:
             case "string" | "translated_string":
-                return self._joined(node, listener, is_quoted=True)
+                return self._joined(node, is_quoted=True)
             case "concatenation":
-                return self._joined(node, listener, is_quoted=is_quoted)
+                return self._joined(node, is_quoted=is_quoted)
             case "simple_expansion":
                 name = self.text(node.children[-1])
-                return self._variable(name, listener, is_quoted=is_quoted)
+                return self._variable(name, is_quoted=is_quoted)
             case "expansion":
-                return self._expansion(node, listener, is_quoted=is_quoted)
+                return self._expansion(node, is_quoted=is_quoted)
             case "command_substitution" | "process_substitution":
-                pattern = listener.substitute(node)
+                pattern = self._substitute(node)
                 return Value(pattern=pattern, is_split=UNKNOWN in pattern and not is_quoted)
             case "arithmetic_expansion":
-                self.arithmetic(node, listener)
+                self.arithmetic(node)
                 return Value(pattern=UNKNOWN)
             case _ if node.child_count:
-                return self._joined(node, listener, is_quoted=is_quoted)
+                return self._joined(node, is_quoted=is_quoted)
             case _:
-                return self._written(node, listener, is_quoted=is_quoted)
+                return self._written(node, is_quoted=is_quoted)
 
-    def _written(self, node: "Node", listener: Listener, *, is_quoted: bool) -> Value:
+    def _written(self, node: "Node", *, is_quoted: bool) -> Value:
         match node.type:
             case "string_content":
-                return self._quoted(node, listener)
+                return self._quoted(node)
             case "raw_string":
                 return Value(pattern=escaped(self.text(node)[1:-1]))
             case "ansi_c_string":
                 return Value(pattern=ansi_pattern(self.text(node)[2:-1]))
             case kind if kind in WORD_KINDS:
-                return self._bare(node, listener)
+                return self._bare(node)
             case _:
-                return self._token(node, listener, is_quoted=is_quoted)
+                return self._token(node, is_quoted=is_quoted)
 
-    def arithmetic(self, node: "Node", listener: Listener) -> None:
+    def arithmetic(self, node: "Node") -> None:
         """Reports an arithmetic expression that looks names up, and walks what it substitutes."""
         for child in node.children:
             if child.type in ("variable_name", "word", "subscript", "variable_assignment"):
-                listener.runs(_EVALUATED)
+                self._notes.runs(_EVALUATED)
             elif child.type in ("simple_expansion", "expansion", "string", "concatenation"):
                 if self.text(child)[1:] not in _NUMBERS and not self.text(child).startswith("${#"):
-                    listener.runs(_EVALUATED)
-                self.value(child, listener, is_quoted=True)
+                    self._notes.runs(_EVALUATED)
+                self.value(child, is_quoted=True)
             elif child.type == "command_substitution":
-                listener.runs(_EVALUATED)
-                listener.substitute(child)
+                self._notes.runs(_EVALUATED)
+                self._substitute(child)
             elif child.is_named:
-                self.arithmetic(child, listener)
+                self.arithmetic(child)
 
-    def _bare(self, node: "Node", listener: Listener) -> Value:
+    def _bare(self, node: "Node") -> Value:
         raw = self.text(node)
         if "`" in raw or "$(" in raw:
-            listener.doubts("a substitution stands where it can't be read")
+            self._notes.doubt("a substitution stands where it can't be read")
         return Value(pattern=unquoted_pattern(raw))
 
-    def _quoted(self, node: "Node", listener: Listener) -> Value:
+    def _quoted(self, node: "Node") -> Value:
         raw = self.text(node)
         if _HIDDEN_RUN.search(raw):
-            listener.doubts("a substitution stands where it can't be read")
+            self._notes.doubt("a substitution stands where it can't be read")
         return Value(pattern=double_quoted_pattern(raw))
 
-    def _token(self, node: "Node", listener: Listener, *, is_quoted: bool) -> Value:
+    def _token(self, node: "Node", *, is_quoted: bool) -> Value:
         if node.type in ("$", "{", "}", ",", "..", "[", "]", "=", "!"):
             return Value(pattern=escaped("$") if node.type == "$" else node.type)
         if node.type == '"':
             return Value(pattern="")
-        listener.doubts(f"{node.type!r} is not expected in a word")
+        self._notes.doubt(f"{node.type!r} is not expected in a word")
         return Value(pattern=UNKNOWN, is_split=not is_quoted)
 
-    def _joined(self, node: "Node", listener: Listener, *, is_quoted: bool) -> Value:
+    def _joined(self, node: "Node", *, is_quoted: bool) -> Value:
         parts: list[Value] = []
         end = node.start_byte
         for child in node.children:
@@ -193,26 +169,30 @@ class ValueReader:
             if child.type in ("simple_expansion", "expansion", "command_substitution"):
                 blank = self.text(child)
                 parts.append(Value(pattern=blank[: len(blank) - len(blank.lstrip())]))
-            parts.append(self.value(child, listener, is_quoted=is_quoted))
+            parts.append(self.value(child, is_quoted=is_quoted))
             end = child.end_byte
         return _concatenated(parts)
 
-    def _variable(self, name: str, listener: Listener, *, is_quoted: bool) -> Value:
+    def _variable(self, name: str, *, is_quoted: bool) -> Value:
         if is_secret_variable(name):
-            listener.leaks(f"shows the value of {name}")
-        if name in self._known:
-            return Value(pattern=escaped(self._known[name]))
+            self._notes.dangerous("bash:env", f"shows the value of {name}")
+        known = self._notes.where.known
+        if name in known:
+            return Value(pattern=escaped(known[name]))
         if name in _NUMBERS:
             return Value(pattern="1")
-        if name in self._certain:
-            first, *others = self._certain[name]
+        certain = self._notes.names.certain.get(name)
+        if certain is not None:
+            first, *others = certain
             is_split = not is_quoted and any(_SPLITS.search(v) for v in (first, *others))
             return Value(pattern=first, is_split=is_split, others=tuple(others)[:_MOST_VALUES])
         return Value(
-            pattern=UNKNOWN, is_split=not is_quoted, others=self._names.get(name, ())[:_MOST_VALUES]
+            pattern=UNKNOWN,
+            is_split=not is_quoted,
+            others=self._notes.names.possible.get(name, ())[:_MOST_VALUES],
         )
 
-    def _expansion(self, node: "Node", listener: Listener, *, is_quoted: bool) -> Value:
+    def _expansion(self, node: "Node", *, is_quoted: bool) -> Value:
         name = ""
         nested: list[Value] = []
         for child in node.children:
@@ -220,16 +200,16 @@ class ValueReader:
                 case "variable_name" | "special_variable_name":
                     name = name or self.text(child)
                 case "subscript":
-                    self.subscript(child, listener)
+                    self.subscript(child)
                 case "!" | "@" | "=" | ":=":
-                    listener.runs("expands a variable in a way that can run commands")
+                    self._notes.runs("expands a variable in a way that can run commands")
                 case ":":
-                    self._slice(node, listener)
+                    self._slice(node)
                 case kind if kind in WORD_KINDS:
-                    nested.append(self.value(child, listener, is_quoted=is_quoted))
+                    nested.append(self.value(child, is_quoted=is_quoted))
                 case kind if kind.strip() not in _TEXT_OPERATORS and len(kind) > 1:
-                    listener.doubts(f"{kind!r} is not expected in an expansion")
-        own = self._variable(name, listener, is_quoted=is_quoted)
+                    self._notes.doubt(f"{kind!r} is not expected in an expansion")
+        own = self._variable(name, is_quoted=is_quoted)
         if len(node.children) <= 3:
             return own
         spread = tuple(other for value in nested for other in (value.pattern, *value.others))
@@ -237,29 +217,29 @@ class ValueReader:
             pattern=UNKNOWN, is_split=not is_quoted, others=(*own.others, *spread)[:_MOST_VALUES]
         )
 
-    def subscript(self, node: "Node", listener: Listener) -> None:
+    def subscript(self, node: "Node") -> None:
         """Reports an index that bash would evaluate."""
         start = self._source.index(b"[", node.start_byte)
         index = self._source[start + 1 : node.end_byte - 1]
         if not _DIGITS.fullmatch(index):
-            listener.runs("evaluates an index, which can run commands")
+            self._notes.runs("evaluates an index, which can run commands")
         for child in node.children[1:]:
             if child.is_named:
-                self.value(child, listener, is_quoted=True)
+                self.value(child, is_quoted=True)
 
-    def _slice(self, node: "Node", listener: Listener) -> None:
+    def _slice(self, node: "Node") -> None:
         numbers = self.text(node).partition(":")[2].rstrip("}")
         if not re.fullmatch(r"[ 0-9:-]*", numbers):
-            listener.runs(_EVALUATED)
+            self._notes.runs(_EVALUATED)
 
     def _with_home(self, pattern: str, raw: str) -> str:
         if not raw.startswith("~"):
             return pattern
         name, slash, rest = pattern.partition("/")
         if name == "~":
-            start = escaped(self._known["HOME"])
+            start = escaped(self._notes.where.known["HOME"])
         elif name == "~+":
-            start = escaped(self._known.get("PWD", UNKNOWN))
+            start = escaped(self._notes.where.known["PWD"])
         elif re.fullmatch(r"~[\w.-]+", name) and name != "~-":
             start = "/root" if name == "~root" else f"/home/{name[1:]}"
         else:
@@ -270,7 +250,7 @@ class ValueReader:
         head, _, tail = pattern.partition("=~")
         if tail[:1] not in ("", "/"):
             return pattern
-        return f"{head}={escaped(self._known['HOME'])}{tail}"
+        return f"{head}={escaped(self._notes.where.known['HOME'])}{tail}"
 
 
 def _concatenated(parts: list[Value]) -> Value:

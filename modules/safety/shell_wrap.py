@@ -6,7 +6,8 @@ A harmless wrapper is as risky as what it wraps; any other one runs code in itse
 import re
 from collections.abc import Mapping
 
-from modules.safety.shell_case import Case, read_options
+from modules.safety.shell_case import Case
+from modules.safety.shell_options import read_options
 from modules.safety.shell_tables import SYSTEM, names
 
 _HARMLESS: Mapping[str, tuple[frozenset[str], frozenset[str], int]] = {

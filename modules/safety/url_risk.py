@@ -194,14 +194,19 @@ def _is_allowed(target: Target, allowed: Sequence[str]) -> bool:
 
 def _allows(entry: str, target: Target) -> bool:
     address = _address(target.host)
-    try:
-        return address is not None and address in ip_network(entry.strip("[]"), strict=False)
-    except ValueError:
-        pass  # no network: a name, or a name with a port
+    if address is not None and _is_in_network(address, entry.strip("[]")):
+        return True
     host, colon, port = entry.rpartition(":")
     if not colon:
         return entry == target.host
     return host.strip("[]") == target.host and port == str(target.port)
+
+
+def _is_in_network(address: IPv4Address | IPv6Address, network: str) -> bool:
+    try:
+        return address in ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _deny(category: str, why: str) -> Assessment:
