@@ -5,19 +5,14 @@
 2. A pasted block is one piece of text, control characters taken out, and marks the whole line.
 3. Cursor and deletions go by clusters (clusters.py).
 4. Bracketed paste is on from the first drawing to the last, also while the line is drawn anew.
-5. Terminals that wrap old rows anew when they get narrower push our rows down; those are taken
-   away as well, where the terminal is known to do so.
 """
 
 import asyncio
 import contextlib
-import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -34,10 +29,10 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.output.color_depth import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from modules.app.cluster_editing import ShownClusters, cluster_keys
+from modules.app.line_drawing import LineApplication, LineOutput, is_rewrapping
 from modules.app.terminal import End, Given, Interrupt, Line, View
 from modules.app.terminal_stream import TerminalStream
 
@@ -47,11 +42,6 @@ MOST_ROWS = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _STYLE = Style.from_dict({"asks": "bold ansiyellow", "sign": "bold", "status": "dim"})
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
-_REWRAPPING = (
-    *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID"),
-    *("KONSOLE_VERSION", "WT_SESSION", "TERM_PROGRAM", "GHOSTTY_RESOURCES_DIR"),
-)
-"""Variables that terminals set which wrap old rows anew."""
 
 
 class LineEditor:
@@ -69,8 +59,8 @@ class LineEditor:
         self._begun: Line | None = None
         """What is known of the line in the making; None while it is empty."""
         self._buffer = Buffer(on_text_changed=lambda _: self._text_changed())
-        self._output = _Output(stream)
-        self._app = _App(
+        self._output = LineOutput(stream)
+        self._app = LineApplication(
             layout=self._layout(),
             key_bindings=merge_key_bindings([cluster_keys(self._buffer), self._keys()]),
             style=_STYLE,
@@ -86,7 +76,7 @@ class LineEditor:
             input=keys,
             output=self._output,
         )
-        self._app.is_rewrapped = any(variables.get(name) for name in _REWRAPPING)
+        self._app.is_rewrapped = is_rewrapping(variables)
         self._running: asyncio.Task[None] | None = None
         self._is_drawn = asyncio.Event()
         self._writing: list[str] = []
@@ -265,44 +255,3 @@ class LineEditor:
             """Types nothing."""
 
         return keys
-
-
-class _App(Application[None]):
-    is_rewrapped = False
-    """True on a terminal that wraps old rows anew when it gets narrower."""
-
-    def _on_resize(self) -> None:
-        screen = self.renderer.last_rendered_screen
-        if self.is_rewrapped and screen is not None:
-            columns = self.output.get_size().columns
-            cursor = screen.get_cursor_position(self.layout.current_window)
-            above = [max(screen.data_buffer[y], default=0) for y in range(cursor.y)]
-            self.output.cursor_up(sum(last // columns for last in [*above, cursor.x]))
-        super()._on_resize()
-
-
-class _Output(Vt100_Output):
-    """Writes to the stream; whoever opened the terminal turns bracketed paste on and off."""
-
-    def __init__(self, stream: TerminalStream) -> None:
-        self._descriptor = stream.fileno()
-        # prompt_toolkit asks for a text file but only writes to it.
-        super().__init__(stream, self._size, enable_cpr=False)  # type: ignore[arg-type]
-
-    def erase_down(self) -> None:
-        """Erases from the cursor's row down; it stands at the row's beginning."""
-        # tmux keeps in its history what is erased from the very first place of the screen.
-        self.write_raw("\x1b7\x1b[K\x1b[B\x1b[J\x1b8")
-
-    def enable_bracketed_paste(self) -> None:
-        """Does nothing."""
-
-    def disable_bracketed_paste(self) -> None:
-        """Does nothing."""
-
-    def _size(self) -> Size:
-        try:
-            columns, rows = os.get_terminal_size(self._descriptor)
-        except OSError:  # the terminal has gone
-            columns, rows = 0, 0
-        return Size(rows=rows or 24, columns=columns or 80)
