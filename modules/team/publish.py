@@ -73,7 +73,11 @@ class Publisher:
             set_ref(self._git, self._published_ref, target)
             self._note_adoption("", target)
             landed = published = target
-        return target, landed, published or landed
+        if target and not published:
+            # We were killed between the two refs: nothing has been followed to yet.
+            set_ref(self._git, self._published_ref, target)
+            published = target
+        return target, landed, published
 
     def publish(self) -> str:
         """Brings branch and landings together; returns why the branch can't follow, or empty."""

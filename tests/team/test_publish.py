@@ -452,3 +452,22 @@ def test_recover_when_the_persons_git_holds_the_index_then_its_lock_stays(tmp_pa
     assert "git is at work" in held_with
     assert is_kept
     assert case.repo.rev("main") == case.queue.landed
+
+
+def test_recover_when_killed_before_the_first_note_of_publishing_then_nothing_was_set_back(
+    case: QueueCase,
+) -> None:
+    root = case.repo.root
+    (root / "b.txt").write_text("in the way\n")
+    case.submit(1, {"b.txt": "landed\n"})
+    case.drain()
+    assert case.repo.rev("main") != case.queue.landed
+    case.repo.git("update-ref", "-d", "refs/crewyard/published/main")
+    case.repo.git("checkout", "--", "b.txt")
+
+    case.queue.recover()
+    case.drain()
+
+    assert case.queue.hold_reason == ""
+    assert case.repo.rev("main") == case.queue.landed
+    assert (root / "b.txt").read_text() == "landed\n"
