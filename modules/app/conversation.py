@@ -5,8 +5,9 @@
    woken: it waits for the person's word.
 3. What was pasted is words for the lead, never a command and never an answer of yes or no.
 4. Questions to the person are shown one after another, the oldest first (person_answers.py).
-5. Ctrl-C: twice within a second leaves; else it says no to a worker's question that is shown; else
-   it cancels the lead's turn; else it takes back what was typed; else it says how to leave.
+5. Ctrl-C: twice within a second leaves; else, with nothing typed, it says no to the worker whose
+   question is shown; else it cancels the lead's turn; else it takes back what was typed; else it
+   says how to leave.
 6. A turn that fails is told in one line, and the conversation goes on. A bug ends it.
 """
 
@@ -53,6 +54,8 @@ class Conversation:
         self._is_on_hold = False
         self._call = ""
         """The tool the lead runs now."""
+        self._since = self._house.clock()
+        """Since when the lead is at what it is at."""
         self._asked = ""
         """Id of the question that was shown last."""
         self._interrupted_at = -TWICE_SECONDS
@@ -60,9 +63,9 @@ class Conversation:
     def take_event(self, event: AnyEvent) -> None:
         """Takes in an event of the run, after the screen."""
         if isinstance(event, CallStarted) and event.agent == LEAD:
-            self._call = event.tool
+            self._call, self._since = event.tool, event.at
         if isinstance(event, CallEnded) and event.agent == LEAD:
-            self._call = ""
+            self._call, self._since = "", event.at
         self._wake.set()
         self._show_question()
         self._terminal.redraw()
@@ -138,11 +141,13 @@ class Conversation:
 
     def _interrupt(self, given: Interrupt) -> None:
         question = self._question
-        if question is not None and question.agent != LEAD:
+        if question is not None and question.agent != LEAD and not given.has_text:
             self._screen.line(f"(no to {question.agent})", "yellow")
             self._answer(question, "" if question.is_in_words else Answer.NO)
         elif self._turn is not None:
-            self._turn.cancel()
+            # A second cancel would break into the end of what is being ended.
+            if not self._turn.cancelling():
+                self._turn.cancel()
         elif given.has_text:
             self._terminal.clear()
         else:
@@ -173,6 +178,7 @@ class Conversation:
             await self._something_to_say()
             said, self._said = self._said, []
             self._is_on_hold = False
+            self._since = self._house.clock()
             self._turn = asyncio.create_task(self._lead.turn("\n\n".join(said)))
             self._terminal.redraw()
             try:
@@ -225,7 +231,8 @@ class Conversation:
         house = self._house
         parts = []
         if self._turn is not None:
-            parts.append(f"the lead runs {self._call}" if self._call else "the lead thinks")
+            doing = f"the lead runs {self._call}" if self._call else "the lead thinks"
+            parts.append(f"{doing} since {self._since.astimezone():%H:%M:%S}")
         workers = sum(worker.state in _AT_WORK for worker in self._run.crew.workers())
         if workers:
             parts.append(f"{workers} at work")

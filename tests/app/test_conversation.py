@@ -125,6 +125,9 @@ def test_ctrl_c_says_no_to_the_worker_that_is_shown_and_leaves_the_others(reposi
         first, second = ask("w1"), ask("w2")
         await terminal.sees("? w1 wants to use bash")
         assert "w2" not in terminal.text
+        terminal.give(ctrl_c(5.0, has_text=True))
+        await wait_until(lambda: terminal.is_cleared)
+        assert not first.done()
         terminal.give(ctrl_c(10.0))
         assert (await first)[0] == "no"
         await terminal.sees("? w2 wants to use bash")

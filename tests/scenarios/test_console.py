@@ -119,7 +119,7 @@ def test_words_typed_while_the_lead_and_the_crew_work_stay_whole(
         tmp_path,
         [
             *lead(
-                {"say": "Here I go.\n" * 5, "call": [post]}, {"say": "Waiting.", "delay_seconds": 1}
+                {"say": "Here I go.\n" * 5, "call": [post]}, {"say": "Waiting.", "delay_seconds": 90}
             ),
             writing("add one", "one.py", "x = 1\n"),
         ],
