@@ -6,9 +6,9 @@ from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
-from modules.app.opening import open_repository_at
+from modules.app.opening import open_repository_at, settings_for
 from modules.records.errors import PersonFault
-from modules.safety.trust import TrustStatus, TrustStore
+from modules.safety.trust import TrustStatus
 
 SETTLE_SECONDS = 30.0
 
@@ -24,24 +24,22 @@ def register(app: Typer) -> None:
 def status(repo: Repo = HERE, as_json: Json = False) -> None:
     """Starts every server, tells how it does, and ends it."""
     # Other commands need not load what this one does.
-    from modules.mcp_client.config import read_servers
-    from modules.mcp_client.launch import Launch
+    from modules.app.mcp_launch import launch_for, servers_of
     from modules.mcp_client.session import McpHub
     from modules.mcp_client.values import ServerStatus
+    from modules.safety.sandbox import probe
 
     opened = open_repository_at(folder_of(repo))
-    root = opened.paths.root
-    if (
-        opened.paths.mcp_settings.exists()
-        and TrustStore(opened.environment.user_folder).status(root) is not TrustStatus.TRUSTED
-    ):
+    settings, trust = settings_for(opened, {})
+    is_trusted = trust is TrustStatus.TRUSTED
+    if opened.paths.mcp_settings.exists() and not is_trusted:
         raise PersonFault(
             f"The servers of {str(opened.paths.mcp_settings)!r} are not started: nobody trusts "
             "the folder.",
             hint="Look at the file, then run `crewyard trust add`.",
         )
-    servers = read_servers(opened.paths.mcp_settings, opened.environment.variables)
-    hub = McpHub(Launch(folder=root, variables=opened.environment.variables))
+    servers = servers_of(opened, is_trusted=is_trusted)
+    hub = McpHub(launch_for(opened, settings, probe(opened.environment)))
 
     async def look() -> tuple[ServerStatus, ...]:
         hub.start(servers)

@@ -17,7 +17,7 @@ from modules.app.gates import Toolset, make_pool
 from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
 from modules.app.masked_files import mask_file
-from modules.app.mcp_launch import servers_of
+from modules.app.mcp_launch import launch_for, servers_of
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
 from modules.app.opening import (
@@ -38,7 +38,6 @@ from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
 from modules.git.run_git import FALLBACK_IDENTITY
 from modules.git.state import save_state
-from modules.mcp_client.launch import Launch
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
 from modules.providers.choose import choose_model
@@ -315,7 +314,7 @@ def _house(
         questions=QuestionDesk(
             events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
         ),
-        mcp=McpHub(Launch(folder=paths.root, variables=environment.variables)),
+        mcp=McpHub(launch_for(opened, settings, sandbox)),
         mcp_servers=servers,
         mask=mask,
         web=WebGuard(_ground(paths, environment, settings, None)),

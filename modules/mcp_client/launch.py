@@ -1,7 +1,7 @@
 """How a server's process is started: its command, its folder, its environment.
 
-The environment starts empty: a server gets the short list below and what its own entry names,
-never this program's keys.
+The environment starts empty: a server gets the short list below, what its sandbox has for it and
+what its own entry names, the later over the earlier; never this program's keys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,20 @@ PASSED_ON = frozenset(
 )
 PASSED_ON_PREFIX = "LC_"
 
-Wrap = Callable[[Sequence[str]], Sequence[str]]
-"""Puts a command line into a sandbox; gives it back changed."""
+Wrap = Callable[[ServerEntry, Sequence[str]], Sequence[str]]
+"""Puts a server's command line into a sandbox; gives it back changed."""
+Own = Callable[[ServerEntry], Mapping[str, str]]
+"""Returns the variables a server has of its own sandbox: its home, its folder for scratch."""
 
 
-def unwrapped(argv: Sequence[str]) -> Sequence[str]:
+def unwrapped(_entry: ServerEntry, argv: Sequence[str]) -> Sequence[str]:
     """Returns the command line as it is: no sandbox."""
     return argv
+
+
+def nothing_own(_entry: ServerEntry) -> Mapping[str, str]:
+    """Returns no variables: no sandbox."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +40,10 @@ class Launch:
     variables: Mapping[str, str]
     """This program's environment, of which a child sees the short list alone."""
     wrap: Wrap = unwrapped
+    own: Own = nothing_own
 
     def argv(self, entry: ServerEntry) -> tuple[str, ...]:
-        return tuple(self.wrap((entry.command, *entry.args)))
+        return tuple(self.wrap(entry, (entry.command, *entry.args)))
 
     def cwd(self, entry: ServerEntry) -> Path:
         return self.folder / entry.cwd
@@ -46,4 +54,4 @@ class Launch:
             for name, value in self.variables.items()
             if name in PASSED_ON or name.startswith(PASSED_ON_PREFIX)
         }
-        return passed | entry.env
+        return passed | dict(self.own(entry)) | entry.env

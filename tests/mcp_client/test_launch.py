@@ -29,11 +29,20 @@ def test_environment_holds_the_short_list_and_the_entrys_own_names_alone() -> No
 
 def test_argv_goes_through_the_sandbox_whole() -> None:
     launch = Launch(
-        folder=Path("/repo"), variables={}, wrap=lambda argv: ("bwrap", "--unshare-net", *argv)
+        folder=Path("/repo"), variables={}, wrap=lambda entry, argv: ("bwrap", entry.name, *argv)
     )
-    entry = ServerEntry(name="s", command="s", args=("--a b", "$(x)"))
+    entry = ServerEntry(name="n", command="s", args=("--a b", "$(x)"))
 
-    assert launch.argv(entry) == ("bwrap", "--unshare-net", "s", "--a b", "$(x)")
+    assert launch.argv(entry) == ("bwrap", "n", "s", "--a b", "$(x)")
+
+
+def test_what_the_sandbox_has_for_a_server_stands_over_the_persons_and_below_its_own() -> None:
+    variables = {"HOME": "/home/ada", "PATH": "/bin", "TMPDIR": "/tmp"}
+    own = {"HOME": "/jail/home", "TMPDIR": "/jail"}
+    launch = Launch(folder=Path("/repo"), variables=variables, own=lambda _entry: own)
+    entry = ServerEntry(name="n", command="s", env={"TMPDIR": "/mine"})
+
+    assert launch.environment(entry) == {"HOME": "/jail/home", "PATH": "/bin", "TMPDIR": "/mine"}
 
 
 def test_cwd_is_taken_from_the_repository() -> None:

@@ -558,7 +558,7 @@ def test_server_is_started_inside_the_sandbox_it_is_given() -> None:
     async def run() -> None:
         entry = fake("witness")
         wrap = ("env", "INSIDE=yes")
-        async with running(entry, wrap=lambda argv: (*wrap, *argv)) as hub:
+        async with running(entry, wrap=lambda _entry, argv: (*wrap, *argv)) as hub:
             seen = json.loads((await hub.call("fake", "tell", {})).text)
             assert seen["env"]["INSIDE"] == "yes"
 
