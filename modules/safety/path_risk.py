@@ -195,6 +195,8 @@ def _home_of(path: str, ground: Ground) -> str:
 
 
 def _is_lead_journal(path: str, ground: Ground) -> bool:
+    if not is_within(path, str(ground.main_checkout)):
+        return False
     paths = Paths(ground.main_checkout)
     shared = (paths.outputs, paths.results, paths.checks, paths.temporary)
     return is_within(path, str(paths.team)) and not any(is_within(path, str(s)) for s in shared)

@@ -23,7 +23,7 @@ def judge_tar(case: Case) -> None:
     values = names(
         "-f -C -T -X -b -g -I -F -H -K -L -N -V --file --directory --files-from --exclude"
         " --exclude-from --transform --xform --owner --group --mode --mtime --strip-components"
-        " --checkpoint"
+        " --checkpoint --one-top-level"
     ) | set(_RUNS_IN_TAR)
     options = read_options(args, values)
     _warn_of_options(case, options)
@@ -83,7 +83,7 @@ def _tar_files(case: Case, options: Options) -> None:
             case.hides("unpacks to wherever the archive says")
         if not options.has("-O", "--to-stdout"):
             case.changes("unpacks an archive")
-            case.writes_each(options.values("-C", "--directory"))
+            case.writes_each(options.values("-C", "--directory", "--one-top-level"))
     elif options.surely_has("-t", "--list", "-d", "--diff", "--compare"):
         case.reads_each(archives)
     else:

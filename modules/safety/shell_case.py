@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from modules.records.decisions import Assessment, Risk
 from modules.safety.ground import Ground
+from modules.safety.path_names import folded, is_secret_name
 from modules.safety.path_risk import (
     Spot,
     assess_delete,
@@ -19,6 +20,8 @@ from modules.safety.shell_script import Call, Script
 from modules.safety.shell_words import UNKNOWN, Word
 
 RUN = "bash:run"
+_NAMERS = frozenset({"echo", "printf", "find", "fd", "ls"})
+_LEAVES_OUT = frozenset({"-not", "!", "-prune", "-E", "--exclude", "-I", "--ignore"})
 _SINKS = frozenset({"null", "stdout", "stderr", "stdin", "tty", "zero", "full", "fd"})
 
 
@@ -111,6 +114,8 @@ class Case:
     def _reads(self, text: str, word: Word) -> None:
         if word.has_glob and glob_hits_secret(text):
             self.denies("bash:secret", f"{word.raw!r} takes in files of secrets")
+        if UNKNOWN in text:
+            self._reads_found()
         if not text or text == UNKNOWN or text.startswith(("/dev/fd/", "/dev/std")):
             return
         for folder in self.call.folders:
@@ -119,6 +124,17 @@ class Case:
             why = secret_reason(spot, self.ground)
             if why:
                 self.denies("bash:secret", why)
+
+    def _reads_found(self) -> None:
+        """Judges names that another command prints, for this one to read."""
+        for place in (*self.call.inside, *self.call.upstream):
+            texts = [word.text for word in self.script.calls[place].words]
+            if not texts or texts[0] not in _NAMERS or _LEAVES_OUT.intersection(texts):
+                continue
+            for text in texts[1:]:
+                name = folded(text.rsplit("/", 1)[-1])
+                if is_secret_name(name) or glob_hits_secret(name):
+                    self.denies("bash:secret", f"reads {text!r}, a file of secrets")
 
     def writes(self, word: Word) -> None:
         """Notes that it writes the file `word` names."""

@@ -31,6 +31,7 @@ _INLINE = {
     "lua": names("-e"),
 }
 _QUOTED = re.compile(r"""['"]([^'"\s]{2,200})['"]""")
+_WIPES = re.compile(r"""\brm\s+-[rRf]{2,}\s+[/~](?:["'\s]|$)|rmtree\(\s*["'][/~]["']""")
 _REVERSE_SHELL = re.compile(
     r"socket\b.*(?:subprocess|dup2|pty\.spawn|/bin/(?:ba)?sh|child_process)"
     r"|/dev/tcp/|fsockopen.*(?:exec|proc_open)",
@@ -85,6 +86,8 @@ def judge_interpreter(case: Case) -> None:
     for word in code:
         if _REVERSE_SHELL.search(word.text):
             case.critical("bash:remote-code", "opens a shell to the network")
+        if _WIPES.search(word.text):
+            case.critical("bash:wipe", "removes the system or a home")
         case.reads_each(Word(raw=p, pattern=p) for p in _QUOTED.findall(word.text))
     operands = [word for word in case.args if not word.text.startswith("-") or word.text == "-"]
     is_module = any(word.text == "-m" for word in case.args)

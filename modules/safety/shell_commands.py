@@ -91,12 +91,16 @@ class CommandReader:
         if node.type == "heredoc_redirect":
             self._heredoc(node, first)
         elif node.type == "herestring_redirect":
-            for child in node.children:
-                if child.type in WORD_KINDS:
-                    for word in self._values.words(child):
-                        self._feed(first, word.text)
+            self._here_string(node, first)
         else:
             self._file(node, first)
+
+    def _here_string(self, node: "Node", first: int) -> None:
+        before = len(self._notes.calls)
+        words = [w for c in node.children if c.type in WORD_KINDS for w in self._values.words(c)]
+        for draft in self._notes.calls[first:before]:
+            draft.inside.extend(range(before, len(self._notes.calls)))
+            draft.input_text = " ".join(word.text for word in words)
 
     def _stray(self, child: "Node", following: "list[Node]", draft: Draft) -> None:
         if child.type == "$" and following and following[0].start_byte == child.end_byte:
@@ -146,7 +150,14 @@ class CommandReader:
         else:
             direction = Direction.READ if operator.startswith("<") else Direction.WRITE
             folders = notes.where.folders
-            notes.redirects.append(Redirect(direction=direction, target=target, folders=folders))
+            notes.redirects.append(
+                Redirect(
+                    direction=direction,
+                    target=target,
+                    folders=folders,
+                    calls=tuple(range(first, len(notes.calls))),
+                )
+            )
 
     def _heredoc(self, node: "Node", first: int) -> None:
         notes = self._notes

@@ -5,8 +5,8 @@ import re
 from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
 from modules.safety.shell_options import read_options
-from modules.safety.shell_pipes import printed_before
-from modules.safety.shell_tables import names
+from modules.safety.shell_pipes import fetches, printed_before
+from modules.safety.shell_tables import INTERPRETERS, SHELLS, names
 from modules.safety.shell_wipe import wipe_reason
 from modules.safety.shell_words import UNKNOWN, Word, unknown
 
@@ -63,6 +63,8 @@ def judge_xargs(case: Case) -> None:
     if not words:
         return
     case.findings.needs_exact = True
+    if words[0].text in SHELLS | INTERPRETERS and fetches(case, case.call.upstream):
+        case.critical("bash:remote-code", "runs code straight from the network")
     others = tuple(name for text in printed_before(case) for name in text.split())
     case.starts([*words, Word(raw="…", pattern=UNKNOWN, is_split=True, others=others)])
 

@@ -186,8 +186,9 @@ def _judge_paths(case: Case, name: str, options: Options) -> None:
             case.reads(value)
     operands = options.operands[1:] if name == "grep" else options.operands
     for word in operands:
-        revision, colon, path = word.text.partition(":")
-        if colon and revision and is_secret_name(folded(path.rsplit("/", 1)[-1])):
+        path = word.text.rpartition(":")[2]
+        is_excluded = word.text.startswith((":!", ":^", ":(exclude"))
+        if ":" in word.text and not is_excluded and is_secret_name(folded(path.rsplit("/", 1)[-1])):
             case.findings.needs_exact = True
             case.runs(f"shows {path!r} as it once was, secrets too", "bash:secret-history")
         elif name in ("log", "whatchanged", "rev-list"):

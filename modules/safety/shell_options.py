@@ -1,10 +1,11 @@
 """Sorts a command's arguments into options and operands; pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from modules.safety.shell_words import Word
 
+_SHORTEST_ABBREVIATION = 4
 _Flag = tuple[str, Word | None]
 
 
@@ -22,7 +23,7 @@ class Options:
 
     def has(self, *names: str) -> bool:
         """True when one of the options may have been given: for what makes a command riskier."""
-        return any(name in names for name, _ in self.flags)
+        return any(_is(flag, names) for flag, _ in self.flags)
 
     def surely_has(self, *names: str) -> bool:
         """True when one of the options was given: for what makes a command safer."""
@@ -30,7 +31,14 @@ class Options:
 
     def values(self, *names: str) -> list[Word]:
         """Returns the values given to these options."""
-        return [value for name, value in self.flags if name in names and value is not None]
+        return [value for flag, value in self.flags if value is not None and _is(flag, names)]
+
+
+def _is(flag: str, names: Iterable[str]) -> bool:
+    """True where the flag is one of the names, or the beginning of a long one."""
+    if not flag.startswith("--") or len(flag) < _SHORTEST_ABBREVIATION:
+        return flag in names
+    return any(name.startswith(flag) for name in names)
 
 
 def read_options(
@@ -85,7 +93,7 @@ def _long(word: Word, with_value: frozenset[str], rest: list[Word]) -> _Flag:
     name, equals, _ = word.text.partition("=")
     if equals:
         return name, word.after(len(name) + 1)
-    return name, _next(rest) if name in with_value else None
+    return name, _next(rest) if _is(name, with_value) else None
 
 
 def _short(word: Word, with_value: frozenset[str], rest: list[Word]) -> list[_Flag]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_CALLS = 50
+_MOST_WALKED = 200
+"""Commands after which no more are looked at; such a script is doubted long before."""
 _GROUPS = frozenset({"program", "compound_statement", "negated_command", "variable_assignments"})
 _BRANCHES = frozenset(
     {
@@ -96,6 +98,8 @@ class _Walk:
 
     def statement(self, node: "Node") -> None:
         """Walks one statement; the notes then stand where the shell would after it."""
+        if len(self._notes.calls) > _MOST_WALKED:
+            return
         match node.type:
             case "command":
                 self._commands.command(node)
@@ -261,7 +265,7 @@ class _Walk:
         self._branch([c for c in node.children if c.is_named and c.type != "word"])
         self._where.stand(before)
         own = [draft for draft in self._notes.calls[first:] if draft.name == name]
-        if any(draft.upstream for draft in own):
+        if len(own) > 1 or any(draft.upstream for draft in own):
             self._notes.critical("bash:system", "starts copies of itself without end")
 
     def _test(self, node: "Node", *, is_double: bool) -> None:

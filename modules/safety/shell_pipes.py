@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from modules.safety.shell_case import Case
 from modules.safety.shell_options import read_options
-from modules.safety.shell_script import Call
+from modules.safety.shell_script import Call, Direction
 from modules.safety.shell_tables import DOWNLOADERS, names
 from modules.safety.shell_words import Word
 
@@ -19,7 +19,8 @@ def loose_paths(words: Iterable[Word]) -> Iterator[Word]:
         text = word.text
         if " " in text or "\n" in text:
             continue
-        yield word
+        if not text.startswith("-"):
+            yield word
         for part in re.split(r"[=@:,]", text):
             if part and part != text:
                 yield Word(raw=part, pattern=part)
@@ -69,6 +70,8 @@ def downloaded(case: Case) -> set[str]:
     made: set[str] = set()
     for call in case.script.calls:
         words = [word.text for word in call.words]
+        if words[:1] == ["tee"] and fetches(case, call.upstream):
+            made.update(word.rsplit("/", 1)[-1] for word in words[1:])
         if not words or not _is_fetching(words[0]):
             continue
         options = read_options(call.words[1:], names("-o -O --output --output-document -P -H -d"))
@@ -76,6 +79,9 @@ def downloaded(case: Case) -> set[str]:
         urls = [word.text for word in options.operands]
         made.update(word.text.rsplit("/", 1)[-1] for word in targets)
         made.update(url.split("?")[0].rstrip("/").rsplit("/", 1)[-1] for url in urls)
+    for redirect in case.script.redirects:
+        if redirect.direction is Direction.WRITE and fetches(case, redirect.calls):
+            made.add(redirect.target.text.rsplit("/", 1)[-1])
     return {name for name in made if name}
 
 

@@ -15,6 +15,7 @@ from modules.safety.shell_case import Case
 from modules.safety.shell_git import judge_git
 from modules.safety.shell_options import Options, read_options
 from modules.safety.shell_packages import PROGRAMS, judge_package_manager
+from modules.safety.shell_pipes import fetches
 from modules.safety.shell_tables import (
     CHECKED,
     DELETERS,
@@ -53,6 +54,8 @@ def judge_command(case: Case) -> None:
     case = case.named(name)
     if not name or UNKNOWN in name or any(sign in name for sign in "*?[{\n "):
         case.findings.opaque("its program isn't known before it runs")
+        if fetches(case, case.call.inside):
+            case.critical("bash:remote-code", "runs code straight from the network")
     elif "/" in name:
         shell_code.judge_path(case)
     elif not _asks_version(case):

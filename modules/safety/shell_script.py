@@ -47,6 +47,8 @@ class Redirect(Record):
     direction: Direction
     target: Word
     folders: tuple[str, ...]
+    calls: tuple[int, ...] = ()
+    """Places in the script of the commands whose output or input it may be."""
 
 
 class Script(Record):

@@ -230,6 +230,8 @@ def judge_network(case: Case) -> None:
     """Judges programs that talk to other machines."""
     case.runs("talks to other machines", "bash:net")
     case.reads_each(loose_paths(case.args))
+    if case.name in ("rsync", "scp") and case.args and ":" not in case.args[-1].text:
+        case.writes(case.args[-1])
     if any(_METADATA.fullmatch(word.text) for word in case.args):
         case.denies("bash:private-address", "a machine's metadata service is nobody's to read")
     if case.name in ("nc", "ncat", "netcat") and any(
@@ -248,10 +250,11 @@ def judge_download(case: Case) -> None:
     values = names(
         "-o -O -K -d -F -T -H -X -u -A -e -b -c -D -P -a -x -m --output --header --data"
         " --form --upload-file --output-document --directory-prefix --request --user"
-        " --cookie-jar --dump-header --output-file --append-output --trace --stderr"
+        " --cookie-jar --dump-header --output-file --append-output --trace --stderr --output-dir"
     )
     options = read_options(case.args, values)
     written = options.values("-o", "--output", "-c", "--cookie-jar", "-D", "--dump-header")
+    written += options.values("--output-dir", "--trace", "--stderr")
     if case.name != "curl":
         written = options.values(
             "-O",

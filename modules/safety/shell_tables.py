@@ -71,7 +71,7 @@ TEXT_ONLY = names(
     "echo : true false exit return break continue shift pwd whoami logname id groups uname arch"
     " nproc uptime free users who w tty cal ncal seq sleep yes which whereis type help apropos"
     " whatis locale getconf expr factor basename dirname pathchk bg fg disown times dirs"
-    " cd pushd popd pgrep pidof top vmstat iostat mpstat lscpu lsb_release lsblk lsmod lspci lsusb"
+    " popd pgrep pidof top vmstat iostat mpstat lscpu lsb_release lsblk lsmod lspci lsusb"
     " df last lastlog clear tput sw_vers ulimit umask numfmt"
 )
 READERS: dict[str, Spec] = {
@@ -81,7 +81,7 @@ READERS: dict[str, Spec] = {
             " fmt pr expand unexpand tr od hexdump hd strings stat du realpath readlink md5sum"
             " sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum cksum base64 base32 basenc"
             " column zcat bzcat xzcat zstdcat zdiff zcmp look tsort shasum md5 readelf shellcheck"
-            " exa eza lsd"
+            " exa eza lsd cd pushd"
         ),
         Spec(),
     ),
@@ -164,7 +164,12 @@ CHECKED: dict[str, Spec] = {
         hazards=_hazards("--filter=runs"),
         is_checked=True,
     ),
-    "csplit": Spec(operands=Effect.CHANGES, values=names("-f -b -n"), is_checked=True),
+    "csplit": Spec(
+        operands=Effect.CHANGES,
+        values=names("-f -b -n --prefix --suffix-format --digits"),
+        hazards=_hazards("-f=writes --prefix=writes"),
+        is_checked=True,
+    ),
     "yq": Spec(
         texts=1,
         values=names("-p -o --input-format --output-format --indent -I --from-file"),
@@ -256,11 +261,11 @@ SYSTEM = names(
     " vgremove pvremove lvcreate insmod rmmod modprobe depmod kexec iptables ip6tables nft"
     " ebtables ufw firewall-cmd shutdown reboot halt poweroff init telinit at batch atrm anacron"
     " useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd"
-    " chpasswd chsh chfn newusers visudo vipw vigr gpasswd update-rc.d chkconfig launchctl"
-    " killall5 setenforce semanage chattr chcon apparmor_parser aa-disable grub-install"
-    " update-grub efibootmgr dkms format diskpart mknod bpftool auditctl hwclock ntpdate"
-    " update-alternatives loginctl machinectl systemd-run systemd-nspawn timedatectl hostnamectl"
-    " localectl"
+    " chpasswd chsh chfn newusers mke2fs mkntfs newfs visudo vipw vigr gpasswd update-rc.d"
+    " chkconfig launchctl killall5 setenforce semanage chattr chcon apparmor_parser aa-disable"
+    " grub-install update-grub efibootmgr dkms format diskpart mknod bpftool auditctl hwclock"
+    " ntpdate update-alternatives loginctl machinectl systemd-run systemd-nspawn"
+    " timedatectl hostnamectl localectl"
 )
 AGENTS = names(
     "claude codex gemini aider opencode cursor-agent crewyard cline copilot openhands swe-agent"

@@ -212,10 +212,10 @@ class ValueReader:
         own = self._variable(name, is_quoted=is_quoted)
         if len(node.children) <= 3:
             return own
+        nested.insert(0, own)
         spread = tuple(other for value in nested for other in (value.pattern, *value.others))
-        return Value(
-            pattern=UNKNOWN, is_split=not is_quoted, others=(*own.others, *spread)[:_MOST_VALUES]
-        )
+        spread = tuple(pattern for pattern in spread if pattern != UNKNOWN)
+        return Value(pattern=UNKNOWN, is_split=not is_quoted, others=spread[:_MOST_VALUES])
 
     def subscript(self, node: "Node") -> None:
         """Reports an index that bash would evaluate."""
