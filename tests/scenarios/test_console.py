@@ -119,7 +119,8 @@ def test_words_typed_while_the_lead_and_the_crew_work_stay_whole(
         tmp_path,
         [
             *lead(
-                {"say": "Here I go.\n" * 5, "call": [post]}, {"say": "Waiting.", "delay_seconds": 90}
+                {"say": "Here I go.\n" * 5, "call": [post]},
+                {"say": "Waiting.", "delay_seconds": 90},
             ),
             writing("add one", "one.py", "x = 1\n"),
         ],
@@ -304,6 +305,37 @@ def test_ctrl_c_cancels_only_what_runs_and_history_stays_valid(repository: Path)
     assert processes_in(repository) == []
 
 
+def test_killed_console_goes_on_with_a_valid_history(repository: Path) -> None:
+    """PRV-01: what was pending when the process was killed counts as interrupted."""
+
+    def answer(asked: Asked) -> Answer:
+        if asked.newest.endswith("sleep"):
+            reads = FakeCall(name="read_file", input={"path": "README.md"})
+            sleeps = FakeCall(name="bash", input={"command": "sleep 49"})
+            return Answer(calls=(reads, sleeps))
+        return Answer(say=f"I heard {asked.newest.split()[-1]}.")
+
+    with OpenAiServer(answer) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        arguments = ("--model", "openai:test", "--check", "true")
+        with console(*arguments, cwd=repository, environment=environment) as person:
+            person.sees(READY)
+            person.say("sleep")
+            person.waits(lambda: is_sleeping(repository, "49"), "the command runs")
+            person.process.kill()
+            assert person.ends() == -signal.SIGKILL
+        with console(*arguments, "--resume", cwd=repository, environment=environment) as person:
+            person.sees(READY, "resumed", "the last one")
+            person.say("hello")
+            person.sees("I heard hello.")
+            person.say("exit")
+            assert person.ends() == 0
+
+        assert server.complaints == []
+    assert "interrupted" in outputs(repository)[-1]
+    assert processes_in(repository) == []
+
+
 def is_on_hold(person: Console) -> bool:
     return person.lines[-1] == ">" and "(interrupted;" in person.lines[-2]
 
@@ -333,7 +365,7 @@ def test_leaving_while_workers_work_stops_them_and_keeps_their_work(
         person.sees(READY)
         person.say("go")
         person.sees("Posted.", "takes task 1")
-        person.waits(lambda: sleeping(repository), "the worker's command runs")
+        person.waits(lambda: is_sleeping(repository, "48"), "the worker's command runs")
         if sent is None:
             person.type(CTRL_C)
             person.type(CTRL_C)
@@ -356,8 +388,9 @@ def test_leaving_while_workers_work_stops_them_and_keeps_their_work(
         assert "t1-1-long" in salvaged.stdout
 
 
-def sleeping(repository: Path) -> bool:
-    return any(b"sleep\x0048" in command_line(pid) for pid in processes_in(repository))
+def is_sleeping(repository: Path, seconds: str) -> bool:
+    wanted = f"sleep\0{seconds}\0".encode()
+    return any(command_line(pid) == wanted for pid in processes_in(repository))
 
 
 def command_line(pid: int) -> bytes:
