@@ -11,7 +11,16 @@ from typing import Annotated
 import typer
 from typer import Typer
 
-from modules.app import cli_board, cli_crew, cli_gate, cli_mcp, cli_queue, cli_trust, cli_worktree
+from modules.app import (
+    cli_board,
+    cli_crew,
+    cli_doctor,
+    cli_gate,
+    cli_mcp,
+    cli_queue,
+    cli_trust,
+    cli_worktree,
+)
 from modules.app.cli_options import (
     HERE,
     LAST,
@@ -122,6 +131,7 @@ def root(
 
 cli_board.register(app)
 cli_crew.register(app)
+cli_doctor.register(app)
 cli_gate.register(app)
 cli_mcp.register(app)
 cli_queue.register(app)
