@@ -151,7 +151,7 @@ def _spelling(path: str) -> Assessment | None:
 def _hidden_meaning(path: str) -> str:
     if not path.strip() or "\0" in path:
         return "is no path"
-    if any(unicodedata.category(c) in ("Cf", "Zl", "Zp") for c in path):
+    if any(unicodedata.category(c) in ("Cf", "Cs", "Zl", "Zp") for c in path):
         return "has invisible characters"
     if path[0] == "~" and path[:2] not in ("~", "~/"):
         return "is another user's home"

@@ -168,11 +168,12 @@ class Case:
         """Returns the paths to judge: a pattern itself and what it hits that matters."""
         if not is_pattern:
             return [text]
-        head, _, pattern = text.rpartition("/")
+        head, slash, pattern = text.rpartition("/")
+        head += slash
         if any(sign in head for sign in "*?["):
             self.runs(f"{text!r} may name files anywhere below")
-        names = (os.path.join(head, name) for name in guarded_names(pattern))  # noqa: PTH118
-        return [text, *(name for name in names if os.path.lexists(os.path.join(folder, name)))]  # noqa: PTH118
+        names = [f"{head}{name}" for name in guarded_names(pattern)]
+        return [text, *(name for name in names if os.path.lexists(_joined(folder, name)))]
 
     def _device(self, spot: Spot) -> None:
         name = spot.given.split("/")[2]
@@ -232,3 +233,7 @@ _SHELL_CATEGORIES: Mapping[str, str] = {
     "file:outside": "bash:outside",
     "file:protected": "bash:protected",
 }
+
+
+def _joined(folder: str, path: str) -> str:
+    return path if path.startswith("/") else f"{folder}/{path}"

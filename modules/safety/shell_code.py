@@ -4,7 +4,6 @@
 2. Code that comes from the network, or out of an encoding, is critical.
 """
 
-import os
 import re
 
 from modules.safety.shell_agents import judge_agent
@@ -101,7 +100,7 @@ def judge_path(case: Case) -> None:
     case.runs(f"runs the program {case.name!r}")
     judge_agent(case)
     case.reads_each(loose_paths(case.args))
-    if os.path.basename(case.name) in downloaded(case):  # noqa: PTH119 (a spelling, no file)
+    if case.name.rsplit("/", 1)[-1] in downloaded(case):
         case.critical("bash:remote-code", "runs what it just fetched from the network")
 
 

@@ -191,7 +191,7 @@ def _below(target: Word, source: Word) -> str:
 def _is_folder(case: Case, text: str, folder: str) -> bool:
     if text in (".", ".."):
         return True
-    return folder != UNKNOWN and os.path.isdir(case.spot(text, folder).resolved)  # noqa: PTH112
+    return folder != UNKNOWN and os.path.isdir(case.spot(text, folder).resolved)  # noqa: PTH112 (spots are strings)
 
 
 def _wipes(case: Case, word: Word) -> bool:

@@ -17,7 +17,7 @@ def loose_paths(words: Iterable[Word]) -> Iterator[Word]:
     """Yields whatever in a program's arguments may name a file."""
     for word in words:
         text = word.text
-        if " " in text or "\n" in text:
+        if " " in text or "\n" in text or ("://" in text and not text.startswith("file://")):
             continue
         if not text.startswith("-"):
             yield word

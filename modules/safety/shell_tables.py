@@ -21,8 +21,6 @@ class Effect(StrEnum):
     CHANGES = "changes"
     RUNS = "runs"
     DELETES = "deletes"
-    NETWORK = "network"
-    LEAKS = "leaks"
     SYSTEM = "system"
     TEXT = "text"
     """Nothing: the value is no file."""

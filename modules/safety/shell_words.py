@@ -5,6 +5,7 @@ apart. UNKNOWN stands for whatever only running the command would tell.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import product
 
@@ -120,7 +121,8 @@ def ansi_pattern(raw: str) -> str:
 def _ansi_character(match: "re.Match[str]") -> str:
     code = match.group(1)
     if code[0] in "xu" and len(code) > 1:
-        return chr(int(code[1:], 16)) or UNKNOWN
+        letter = chr(int(code[1:], 16))
+        return UNKNOWN if unicodedata.category(letter) == "Cs" else letter
     if code[0] in "01234567":
         return chr(int(code, 8) & 0xFF)
     return _LITERAL_ESCAPES.get(code, UNKNOWN)

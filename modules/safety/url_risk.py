@@ -80,7 +80,7 @@ def assess_url(url: str, ground: Ground, resolve: Resolver | None = None) -> Ass
 
 def read_url(url: str) -> Target | str:
     """Returns the parts of `url`, or what is wrong with it."""
-    if any(unicodedata.category(c) in ("Cc", "Cf", "Zs", "Zl", "Zp") for c in url):
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp") for c in url):
         return "has blanks or invisible characters"
     match = _URL.fullmatch(url)
     if match is None:
