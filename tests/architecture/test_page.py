@@ -1,7 +1,8 @@
-"""ARCHITECTURE.md: its floors are the tests' floors, and the files it names are there."""
+"""ARCHITECTURE.md: its tables are the program's, and the files it names are there."""
 
 import re
 
+from modules.safety.hook_matching import HookEvent
 from tests.architecture.test_floors import FLOORS, PROJECT
 
 PAGE = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -22,6 +23,15 @@ def test_floors_of_the_page_are_the_floors_of_the_house() -> None:
     }
 
     assert page == house
+
+
+def test_hook_events_of_the_page_are_those_there_are() -> None:
+    section = PAGE.split("## Hook events\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+    assert sorted(named) == sorted(HookEvent)
 
 
 def test_files_the_page_names_are_there() -> None:
