@@ -131,7 +131,7 @@ def test_refused_work_is_put_back_in_the_queue_or_taken_out(
 
     assert crewyard("queue", "reject", "2", "--reason", "not now", cwd=repository).code == 0
     shown = crewyard("queue", "--json", cwd=repository).document
-    assert [entry["status"] for entry in shown] == ["queued", "rejected"]
+    assert {entry["task"]: entry["status"] for entry in shown} == {1: "queued", 2: "rejected"}
     _, landed = work(repository, spec)
     assert len(landed) == 1
     assert (repository / "keep.py").exists()

@@ -227,7 +227,7 @@ def test_settings_of_a_repository_nobody_trusts_start_nothing(tmp_path: Path) ->
     )
     post(repository, TaskDraft(subject="add it"))
 
-    untrusted = crewyard("work", "--json", "--model", spec, cwd=repository)
+    untrusted = work_as_told(repository, spec)
 
     assert untrusted.code == 3, untrusted
     assert untrusted.document["tasks"][0]["status"] == "parked"
@@ -236,7 +236,7 @@ def test_settings_of_a_repository_nobody_trusts_start_nothing(tmp_path: Path) ->
 
     assert crewyard("trust", "add", cwd=repository).code == 0
     post(repository, TaskDraft(subject="add more"))
-    trusted = crewyard("work", "--json", "--model", spec, cwd=repository)
+    trusted = work_as_told(repository, spec)
 
     assert trusted.code == 0, trusted
     assert marks["hook"].exists()
@@ -246,6 +246,15 @@ def test_settings_of_a_repository_nobody_trusts_start_nothing(tmp_path: Path) ->
 
     (repository / "mark.py").write_text("print('other')\n")
     assert crewyard("trust", "status", "--json", cwd=repository).document["status"] == "changed"
+
+
+def work_as_told(repository: Path, spec: str) -> Ended:
+    """Runs with the repository's own check and, so that a server can leave its mark, no sandbox."""
+    return crewyard(
+        *("work", "--json", "--mode", "yolo", "--model", spec),
+        cwd=repository,
+        environment={"CREWYARD_SANDBOX": "off"},
+    )
 
 
 ATTACK = """\
