@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
+from modules.app.approval import approve_submission
 from modules.app.attempt_place import AttemptPlace, close_lane_safely, make_place
 from modules.app.budget import BudgetSpent
 from modules.app.crew import Crew
@@ -97,7 +98,7 @@ class Attempts:
             board=house.board,
             merging=house.merging,
             landed_ref=house.queue.landed_ref,
-            approve=self._crew.approve_submission,
+            approve=lambda submission: approve_submission(house, submission),
             mask=house.mask.masked,
             may_complete=lambda: house.run_hooks.objection(
                 HookEvent.TASK_COMPLETED, task_fields(task), caller

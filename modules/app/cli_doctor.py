@@ -17,7 +17,8 @@ def doctor(repo: Repo = HERE, as_json: Json = False) -> int:
     # Other commands need not load what this one does.
     import msgspec
 
-    from modules.app.doctor import Finding, State, examine
+    from modules.app.doctor import examine
+    from modules.app.findings import Finding, State
 
     def lines(finding: Finding) -> list[str]:
         told = [f"{finding.state:4}  {finding.topic}: {finding.text}"]

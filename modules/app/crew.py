@@ -13,20 +13,17 @@ from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
 from modules.records.crew import WorkerView
 from modules.records.decisions import Answer
 from modules.records.errors import ModelFault
-from modules.records.merges import Entry, Submission
+from modules.records.merges import Entry
 from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
-from modules.team.leaks import find_leaks
-from modules.team.submission import protected_paths
 from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
 from tools.merge import entry_line
 
 LEAD = "lead"
 _DIFF_CHARACTERS = 20_000
-_SHOWN_LEAKS = 10
 
 
 class Crew:
@@ -219,57 +216,6 @@ class Crew:
         if answer is Answer.NO:
             raise ModelFault(f"{url!r} leads from https to {found.url!r}; {reason}.")
         return await self._house.web.fetch(found.url)
-
-    async def approve_submission(self, submission: Submission) -> str:
-        """Returns why a submission may not be queued; a person may allow most of it."""
-        return await self._approve_leaks(submission) or await self._approve_protected(submission)
-
-    async def _approve_leaks(self, submission: Submission) -> str:
-        """Stops secrets; a person may let in what only looks like one, never one of ours."""
-        leaks = await asyncio.to_thread(
-            find_leaks,
-            self._house.repository.git,
-            landed=self._house.queue.landed,
-            commit=submission.commit,
-            mask=self._house.mask,
-        )
-        if not leaks:
-            return ""
-        listed = "; ".join(leak.words for leak in leaks[:_SHOWN_LEAKS])
-        if not any(leak.is_known for leak in leaks):
-            answer, _ = await self._house.questions.ask_permission(
-                agent=submission.worker,
-                tool="submit_work",
-                text=f"{submission.subject}: {listed}",
-                why="this looks like secrets, and what is in a commit stays in the history",
-                rule_offered="",
-            )
-            if answer is not Answer.NO:
-                return ""
-        return (
-            f"The submission would put secrets into the repository: {listed}. Take them out of "
-            f"every commit (git reset --soft {submission.base[:12]}, mend the files, commit "
-            "anew), read them from the environment instead, and call submit_work again."
-        )
-
-    async def _approve_protected(self, submission: Submission) -> str:
-        paths = await asyncio.to_thread(protected_paths, self._house.repository, submission)
-        if not paths:
-            return ""
-        listed = ", ".join(paths)
-        answer, reason = await self._house.questions.ask_permission(
-            agent=submission.worker,
-            tool="submit_work",
-            text=f"{submission.subject}: changes {listed}",
-            why="these files steer tools that run later",
-            rule_offered="",
-        )
-        if answer is Answer.NO:
-            return (
-                f"The submission changes protected files ({listed}); {reason}. Leave them as they "
-                "are."
-            )
-        return ""
 
     def mcp_status(self) -> str:
         """Returns the state of every MCP server."""

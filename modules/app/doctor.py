@@ -9,13 +9,13 @@ import asyncio
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from modules import VERSION
+from modules.app.findings import Finding, State, fault, looked_at, ok, warn
 from modules.app.mcp_launch import servers_of
 from modules.app.opening import (
     Opened,
@@ -33,7 +33,6 @@ from modules.git.salvage import list_salvages
 from modules.providers.choose import choose_model
 from modules.providers.presets import PRESETS
 from modules.records.errors import CrewyardError, PersonFault
-from modules.records.record import Record
 from modules.records.settings import Environment, Settings
 from modules.safety.grants import Grants
 from modules.safety.jail import SandboxKind
@@ -49,67 +48,49 @@ _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2 * 1024**3, 200 * 1024**2
 _NAMES_SHOWN = 5
 
 
-class State(StrEnum):
-    """How a thing stands."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-class Finding(Record, omit_defaults=False):
-    """One thing that was looked at."""
-
-    topic: str
-    state: State
-    text: str
-    hint: str = ""
-    """What to do; empty where nothing is to be done."""
-
-
 def examine(folder: Path) -> list[Finding]:
     """Returns what was found for a run in `folder`."""
     environment = read_environment(os.environ)
     found = [
-        _ok("program", f"crewyard {VERSION}, Python {platform.python_version()}"),
-        *_looked_at("git", lambda: _git(folder, environment)),
+        ok("program", f"crewyard {VERSION}, Python {platform.python_version()}"),
+        *looked_at("git", lambda: _git(folder, environment)),
         *_sandboxes(environment),
     ]
     try:
         opened = open_repository_at(folder)
     except CrewyardError as error:
-        return [*found, _fault("repository", error)]
-    found += [_ok("repository", f"{opened.paths.root}, target {opened.repository.target}")]
-    found += _looked_at("board", lambda: _board(opened))
-    found += _looked_at("lanes", lambda: _lanes(opened))
-    found += _looked_at("landed", lambda: _landed(opened))
-    found += _looked_at("kept work", lambda: _kept(opened))
-    found += _looked_at("lead", lambda: _lead(opened))
-    found += _looked_at("disk", lambda: _disk(opened.paths.root))
+        return [*found, fault("repository", error)]
+    found += [ok("repository", f"{opened.paths.root}, target {opened.repository.target}")]
+    found += looked_at("board", lambda: _board(opened))
+    found += looked_at("lanes", lambda: _lanes(opened))
+    found += looked_at("landed", lambda: _landed(opened))
+    found += looked_at("kept work", lambda: _kept(opened))
+    found += looked_at("lead", lambda: _lead(opened))
+    found += looked_at("disk", lambda: _disk(opened.paths.root))
     try:
         settings, trust = settings_for(opened, {})
     except PersonFault as error:
-        return [*found, _fault("settings", error)]
+        return [*found, fault("settings", error)]
     return [*found, *_with_settings(opened, settings, trust)]
 
 
 def _with_settings(opened: Opened, settings: Settings, trust: TrustStatus) -> list[Finding]:
     is_trusted = trust is TrustStatus.TRUSTED
     return [
-        *_looked_at("settings", lambda: _settings_files(opened)),
-        *_looked_at("trust", lambda: _trust(opened, trust)),
-        *_looked_at("check", lambda: _check(settings)),
-        *_looked_at("keys", lambda: _keys(opened.environment, settings)),
-        *_looked_at("model", lambda: _models(opened.environment, settings)),
-        *_looked_at("rules", lambda: _rules(opened, settings, is_trusted=is_trusted)),
-        *_looked_at("MCP", lambda: _servers(opened, settings, is_trusted=is_trusted)),
-        *_looked_at("web", lambda: _web(settings)),
+        *looked_at("settings", lambda: _settings_files(opened)),
+        *looked_at("trust", lambda: _trust(opened, trust)),
+        *looked_at("check", lambda: _check(settings)),
+        *looked_at("keys", lambda: _keys(opened.environment, settings)),
+        *looked_at("model", lambda: _models(opened.environment, settings)),
+        *looked_at("rules", lambda: _rules(opened, settings, is_trusted=is_trusted)),
+        *looked_at("MCP", lambda: _servers(opened, settings, is_trusted=is_trusted)),
+        *looked_at("web", lambda: _web(settings)),
     ]
 
 
 def _git(folder: Path, environment: Environment) -> Iterator[Finding]:
     # Its age is judged where the repository is opened.
-    yield _ok("git", Git(_existing(folder), environment.variables).text("version"))
+    yield ok("git", Git(_existing(folder), environment.variables).text("version"))
 
 
 def _existing(folder: Path) -> Path:
@@ -125,10 +106,10 @@ def _sandboxes(environment: Environment) -> Iterator[Finding]:
         yield Finding(topic=f"sandbox {kind}", state=state, text=found.why)
     used = probe(environment)
     if used.is_jail:
-        yield _ok("sandbox", used.why)
+        yield ok("sandbox", used.why)
     elif used.kind is SandboxKind.OFF:
         hint = "Unset CREWYARD_SANDBOX, unless nothing here may be lost."
-        yield _warn("sandbox", used.why, hint)
+        yield warn("sandbox", used.why, hint)
     else:
         hint = "Install bubblewrap, or set CREWYARD_SANDBOX=off to do without."
         yield Finding(topic="sandbox", state=State.FAIL, text=used.why, hint=hint)
@@ -141,7 +122,7 @@ def _board(opened: Opened) -> Iterator[Finding]:
         counts[str(task.status)] = counts.get(str(task.status), 0) + 1
     entries = len(read_entries(opened.paths))
     tasks = ", ".join(f"{count} {status}" for status, count in counts.items()) or "no tasks"
-    yield _ok("board", f"{tasks}; {entries} entries in the merge queue's journal")
+    yield ok("board", f"{tasks}; {entries} entries in the merge queue's journal")
 
 
 def _lanes(opened: Opened) -> Iterator[Finding]:
@@ -153,13 +134,13 @@ def _lanes(opened: Opened) -> Iterator[Finding]:
     left = [name for name in lanes if name not in at_work or not is_led]
     if left:
         text = f"{len(left)} of {len(lanes)} are left from a run that ended: {_some(left)}"
-        yield _warn("lanes", text, "The next run goes on with them or keeps what is in them.")
+        yield warn("lanes", text, "The next run goes on with them or keeps what is in them.")
     else:
-        yield _ok("lanes", f"{len(lanes)} at work" if lanes else "none")
+        yield ok("lanes", f"{len(lanes)} at work" if lanes else "none")
     listed = opened.repository.git.text("worktree", "list", "--porcelain").splitlines()
     gone = sum(line.startswith("prunable") for line in listed)
     if gone:
-        yield _warn(
+        yield warn(
             "lanes", f"git knows {gone} worktrees that are gone", "Run `git worktree prune`."
         )
 
@@ -169,26 +150,26 @@ def _landed(opened: Opened) -> Iterator[Finding]:
     landed = read_ref(repository.git, LANDED + repository.target)
     target = read_ref(repository.git, repository.target_ref)
     if not landed:
-        yield _ok("landed", "nothing yet")
+        yield ok("landed", "nothing yet")
     elif is_ancestor(repository.git, landed, target):
-        yield _ok("landed", f"{repository.target} holds all that has landed")
+        yield ok("landed", f"{repository.target} holds all that has landed")
     else:
         text = f"{repository.target} does not hold all that has landed ({landed[:12]})"
         hint = f"Commit or put away your edits, then `git merge {LANDED}{repository.target}`."
-        yield _warn("landed", text, hint)
+        yield warn("landed", text, hint)
 
 
 def _kept(opened: Opened) -> Iterator[Finding]:
     count = len(list_salvages(opened.repository))
-    yield _ok("kept work", f"{count} salvages in refs/crewyard/salvage" if count else "none")
+    yield ok("kept work", f"{count} salvages in refs/crewyard/salvage" if count else "none")
 
 
 def _lead(opened: Opened) -> Iterator[Finding]:
     pid = read_lead_pid(opened.paths.lead_lock)
     if pid is None:
-        yield _ok("lead", "none runs here")
+        yield ok("lead", "none runs here")
     else:
-        yield _ok("lead", f"one runs here (pid {pid or 'not told yet'}); another can't be started")
+        yield ok("lead", f"one runs here (pid {pid or 'not told yet'}); another can't be started")
 
 
 def _disk(root: Path) -> Iterator[Finding]:
@@ -198,35 +179,35 @@ def _disk(root: Path) -> Iterator[Finding]:
     if free < _TOO_LITTLE_BYTES:
         yield Finding(topic="disk", state=State.FAIL, text=text, hint=hint)
     elif free < _LITTLE_BYTES:
-        yield _warn("disk", text, hint)
+        yield warn("disk", text, hint)
     else:
-        yield _ok("disk", text)
+        yield ok("disk", text)
 
 
 def _settings_files(opened: Opened) -> Iterator[Finding]:
     user_folder = opened.environment.user_folder
     files = [user_folder / name for name in (USER_SETTINGS, USER_HOOKS)]
     there = [str(path) for path in files if path.exists()]
-    yield _ok("settings", f"your own: {', '.join(there) or f'none in {user_folder}'}")
+    yield ok("settings", f"your own: {', '.join(there) or f'none in {user_folder}'}")
 
 
 def _trust(opened: Opened, trust: TrustStatus) -> Iterator[Finding]:
     files = ", ".join(read_what_would_be_trusted(opened.paths.root).files)
     if not files:
-        yield _ok("trust", "the repository brings no settings")
+        yield ok("trust", "the repository brings no settings")
     elif trust in (TrustStatus.TRUSTED, TrustStatus.DENIED):
-        yield _ok("trust", f"{files}: {trust}")
+        yield ok("trust", f"{files}: {trust}")
     else:
         text = f"{files}: {trust}, so only what they deny holds"
-        yield _warn("trust", text, "Look at them, then run `crewyard trust add` or `trust deny`.")
+        yield warn("trust", text, "Look at them, then run `crewyard trust add` or `trust deny`.")
 
 
 def _check(settings: Settings) -> Iterator[Finding]:
     if settings.check:
-        yield _ok("check", settings.check)
+        yield ok("check", settings.check)
     else:
         hint = 'Set check = "…" in settings.toml or team.toml, or give --check.'
-        yield _warn("check", "none is set, so nothing lands", hint)
+        yield warn("check", "none is set, so nothing lands", hint)
 
 
 def _keys(environment: Environment, settings: Settings) -> Iterator[Finding]:
@@ -234,10 +215,10 @@ def _keys(environment: Environment, settings: Settings) -> Iterator[Finding]:
     names |= {model.api_key_env for model in settings.models.values()}
     there = sorted(name for name in names if name and environment.variables.get(name, "").strip())
     if there:
-        yield _ok("keys", f"set: {', '.join(there)}")
+        yield ok("keys", f"set: {', '.join(there)}")
     else:
         hint = f"Set one of {', '.join(sorted(names - {''}))}."
-        yield _warn("keys", "none is set; only models that need none can be used", hint)
+        yield warn("keys", "none is set; only models that need none can be used", hint)
 
 
 def _models(environment: Environment, settings: Settings) -> Iterator[Finding]:
@@ -248,9 +229,9 @@ def _models(environment: Environment, settings: Settings) -> Iterator[Finding]:
         try:
             chosen = choose_model(spec, settings, environment, clock=now, sleep=asyncio.sleep)
         except PersonFault as error:
-            yield _warn(topic, str(error), error.hint)
+            yield warn(topic, str(error), error.hint)
         else:
-            yield _ok(topic, chosen.spec)
+            yield ok(topic, chosen.spec)
 
 
 def _rules(opened: Opened, settings: Settings, *, is_trusted: bool) -> Iterator[Finding]:
@@ -260,48 +241,27 @@ def _rules(opened: Opened, settings: Settings, *, is_trusted: bool) -> Iterator[
     rules = settings.rules + granted
     count = len(rules.allow) + len(rules.ask) + len(rules.deny)
     hooks = sum(len(file.hooks) for file in files)
-    yield _ok("rules", f"{count} rules, {hooks} hooks")
+    yield ok("rules", f"{count} rules, {hooks} hooks")
     for warning in warnings:
-        yield _warn("rules", warning, "Correct it, or take it out.")
+        yield warn("rules", warning, "Correct it, or take it out.")
 
 
 def _servers(opened: Opened, settings: Settings, *, is_trusted: bool) -> Iterator[Finding]:
     if not is_trusted:
-        yield _ok("MCP", "servers of a folder nobody trusts are not looked at")
+        yield ok("MCP", "servers of a folder nobody trusts are not looked at")
         return
     servers = servers_of(opened, is_trusted=True)
     where = "inside the sandbox" if settings.is_mcp_sandboxed else "outside of the sandbox"
     names = [server.name for server in servers if not server.is_disabled]
-    yield _ok("MCP", f"{_some(names)}, started {where}" if names else "no server is configured")
+    yield ok("MCP", f"{_some(names)}, started {where}" if names else "no server is configured")
     for server in servers:
         if server.fault and not server.is_disabled:
-            yield _warn("MCP", f"{server.name} can't be used", server.fault)
+            yield warn("MCP", f"{server.name} can't be used", server.fault)
 
 
 def _web(settings: Settings) -> Iterator[Finding]:
     opened = ", ".join(settings.web_allow)
-    yield _ok("web", f"public addresses, and {opened}" if opened else "public addresses alone")
-
-
-def _looked_at(topic: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """Returns what `look` finds; what stops it is in the way of a run as well."""
-    try:
-        return list(look())
-    except CrewyardError as error:
-        return [_fault(topic, error)]
-
-
-def _fault(topic: str, error: CrewyardError) -> Finding:
-    hint = error.hint if isinstance(error, PersonFault) else ""
-    return Finding(topic=topic, state=State.FAIL, text=str(error), hint=hint)
-
-
-def _ok(topic: str, text: str) -> Finding:
-    return Finding(topic=topic, state=State.OK, text=text)
-
-
-def _warn(topic: str, text: str, hint: str) -> Finding:
-    return Finding(topic=topic, state=State.WARN, text=text, hint=hint)
+    yield ok("web", f"public addresses, and {opened}" if opened else "public addresses alone")
 
 
 def _some(names: list[str]) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from modules.app.jails import reading_jail
 from modules.app.opening import Opened
 from modules.git.run_git import FALLBACK_IDENTITY
 from modules.mcp_client.config import read_servers
@@ -21,8 +22,7 @@ from modules.mcp_client.values import ServerEntry
 from modules.records.errors import PersonFault
 from modules.records.settings import Settings
 from modules.safety.child_environment import child_environment
-from modules.safety.hidden_places import hidden_places
-from modules.safety.jail import JailSpec, SandboxKind
+from modules.safety.jail import SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import Probe, jailed_argv
 
@@ -68,17 +68,7 @@ class ServerJail:
         opened, temporary = self._opened, self._temporary(entry)
         folder = opened.paths.root / entry.cwd
         self._check_command(entry, folder)
-        spec = JailSpec(
-            folder=temporary / "work",
-            temporary=temporary,
-            readable=(opened.paths.root,),
-            hidden=hidden_places(
-                home=opened.environment.home,
-                user_folder=opened.environment.user_folder,
-                project=opened.paths.root,
-            ),
-            network="shared",
-        )
+        spec = reading_jail(opened.paths.root, opened.environment, temporary)
         spec.folder.mkdir(parents=True, exist_ok=True)
         prepare_jail(spec, self._sandbox.kind, person=FALLBACK_IDENTITY)
         there = ["env", "-C", str(folder), *argv]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,11 +11,13 @@ from modules.app.attempt import Attempts
 from modules.app.budget import Budget
 from modules.app.cli_options import LAST, RunOptions
 from modules.app.crew import LEAD, Crew
+from modules.app.crew_events import task_event, worker_event
 from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
 from modules.app.house import House
+from modules.app.jails import check_jail, lead_lane
+from modules.app.known_secrets import known_secrets, mask_file
 from modules.app.lead_agent import LeadAgent
-from modules.app.masked_files import mask_file
 from modules.app.mcp_launch import launch_for, servers_of
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
@@ -36,7 +37,6 @@ from modules.context.session import Session
 from modules.context.spill import sweep_spills
 from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
-from modules.git.run_git import FALLBACK_IDENTITY
 from modules.git.state import save_state
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
@@ -44,31 +44,24 @@ from modules.providers.choose import choose_model
 from modules.providers.provider import Provider
 from modules.providers.retrying import Retrying
 from modules.records.errors import PersonFault
-from modules.records.events import TaskChanged, WorkerChanged
 from modules.records.settings import Environment, Limit, Settings
-from modules.records.tasks import Task
 from modules.safety.child_environment import child_environment
-from modules.safety.fence import Fence
 from modules.safety.grants import Grants
 from modules.safety.ground import Ground
-from modules.safety.hidden_places import hidden_places
 from modules.safety.hook_settings import HookFile, read_hooks
 from modules.safety.hooks import Caller, HookRunner
-from modules.safety.jail import JailSpec
-from modules.safety.jail_setup import prepare_jail
 from modules.safety.permissions import PermissionManager, Standing
-from modules.safety.sandbox import Probe, jailed_argv, probe
-from modules.safety.secrets import SecretMask, secret_values
+from modules.safety.sandbox import probe
+from modules.safety.secrets import SecretMask
 from modules.safety.trust import TrustStatus
 from modules.safety.web_guard import WebGuard
 from modules.store.paths import Paths
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
-from modules.team.supervisor import Member, Supervisor
+from modules.team.supervisor import Supervisor
 from modules.team.task_board import TaskBoard
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS
 from tools.crew_context import CrewContext
-from tools.lane_context import LaneContext
 
 USER_HOOKS = "hooks.json"
 
@@ -93,7 +86,7 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         warn=events.notice,
     )
     servers = servers_of(opened, is_trusted=trust is TrustStatus.TRUSTED)
-    mask = SecretMask(_secrets(opened.environment, settings, servers))
+    mask = SecretMask(known_secrets(opened.environment, settings, servers))
     models = _models(opened, settings, budget, events, mask)
     models.check(settings.worker_model)
     house = _house(
@@ -106,7 +99,7 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         lease=timedelta(seconds=settings.lease_seconds),
         attempt=Attempts(house, crew).work,
         clock=now,
-        on_change=lambda member, why: events.emit(_worker_event(member, why)),
+        on_change=lambda member, why: events.emit(worker_event(member, why)),
     )
     crew.join(supervisor)
     return Run(house, crew, supervisor, resume=options.resume)
@@ -124,7 +117,7 @@ def join_lead(run: Run) -> LeadAgent:
         session=session,
         toolset=Toolset(
             lane_tools=LANE_TOOLS,
-            lane=_lead_lane(house, temporary),
+            lane=lead_lane(house, temporary),
             crew_tools=LEAD_TOOLS,
             crew=CrewContext(agent=LEAD, crew=run.crew),
         ),
@@ -208,18 +201,6 @@ def lead_system_prompt(house: House) -> str:
     )
 
 
-def _secrets(
-    environment: Environment, settings: Settings, servers: Sequence[ServerEntry]
-) -> dict[str, str]:
-    """Returns the values nobody but their owners may see, by name."""
-    variables = environment.variables
-    found = secret_values(variables)
-    for server in servers:
-        found |= secret_values(server.env)
-    named = {model.api_key_env for model in settings.models.values()} & variables.keys()
-    return found | {name: variables[name] for name in named if variables[name]}
-
-
 def _models(
     opened: Opened, settings: Settings, budget: Budget, events: EventBus, mask: SecretMask
 ) -> Models:
@@ -256,7 +237,7 @@ def _house(
     has_person: bool,
 ) -> House:
     environment, paths = opened.environment, opened.paths
-    board = TaskBoard(paths, clock=now, on_change=lambda task: events.emit(_task_event(task)))
+    board = TaskBoard(paths, clock=now, on_change=lambda task: events.emit(task_event(task)))
     sandbox = probe(environment)
     grants = Grants(environment.user_folder, paths.root)
     queue = MergeQueue(
@@ -267,7 +248,7 @@ def _house(
         on_change=lambda entry: merging.changed(entry),
         may_land=lambda entry: merging.may_land(entry),
         environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
-        wrap=_check_jail(opened, sandbox),
+        wrap=check_jail(opened, sandbox),
     )
     merging = MergeDriver(
         queue,
@@ -347,77 +328,3 @@ def read_hook_files(opened: Opened, *, is_trusted: bool) -> tuple[HookFile, ...]
     if is_trusted:
         paths.append(opened.paths.hook_settings)
     return tuple(read_hooks(path) for path in paths)
-
-
-def _hidden(opened: Opened) -> tuple[Path, ...]:
-    """Returns the places of secrets that no jail of this run may show."""
-    return hidden_places(
-        home=opened.environment.home,
-        user_folder=opened.environment.user_folder,
-        project=opened.paths.root,
-    )
-
-
-def _check_jail(opened: Opened, sandbox: Probe) -> Callable[[list[str], Path, Path], list[str]]:
-    """Returns what puts a check into the sandbox: it writes its tree and its scratch alone."""
-
-    def wrap(argv: list[str], folder: Path, scratch: Path) -> list[str]:
-        spec = JailSpec(folder=folder, temporary=scratch, hidden=_hidden(opened), network="shared")
-        prepare_jail(spec, sandbox.kind, person=FALLBACK_IDENTITY)
-        return jailed_argv(argv, spec, sandbox.kind)
-
-    return wrap
-
-
-def _lead_lane(house: House, temporary: Path) -> LaneContext:
-    """Returns what the lead's own tools work with: its bash reads all and writes its own tmp."""
-    spec = JailSpec(
-        folder=temporary / "work",
-        temporary=temporary,
-        readable=(house.paths.root,),
-        hidden=hidden_places(
-            home=house.environment.home,
-            user_folder=house.environment.user_folder,
-            project=house.paths.root,
-        ),
-        network="shared",
-    )
-    spec.folder.mkdir(parents=True, exist_ok=True)
-    prepare_jail(spec, house.sandbox.kind, person=house.repository.git.identity)
-
-    def wrap(argv: list[str]) -> list[str]:
-        there = ["env", "-C", str(house.paths.root), *argv]
-        return jailed_argv(there, spec, house.sandbox.kind)
-
-    return LaneContext(
-        root=house.paths.root,
-        environment=child_environment(house.environment.variables, temporary=temporary),
-        temporary=temporary,
-        fence=Fence(house.paths.root),
-        wrap=wrap,
-    )
-
-
-def _task_event(task: Task) -> TaskChanged:
-    return TaskChanged(
-        at=task.changed_at,
-        task=task.task_id,
-        subject=task.draft.subject,
-        status=str(task.status),
-        worker=task.worker,
-        attempt=task.attempt,
-        reason=task.reason,
-        landed_as=task.landed_as,
-    )
-
-
-def _worker_event(member: Member, why: str) -> WorkerChanged:
-    return WorkerChanged(
-        at=member.since,
-        worker=member.name,
-        role=member.role,
-        state=str(member.state),
-        task=member.task,
-        pid=member.pid,
-        why=why,
-    )

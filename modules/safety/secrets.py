@@ -80,8 +80,14 @@ def secret_values(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value.strip()
         for name, value in variables.items()
-        if _SECRET_NAME.search(name) and _is_secret(value.strip())
+        if _SECRET_NAME.search(name) and is_secret_value(value.strip())
     }
+
+
+def is_secret_value(value: str) -> bool:
+    """True for a value that is told from ordinary words, so that masking it hides nothing else."""
+    is_word = value.isalpha() and len(value) < _LONGER_THAN_WORDS
+    return len(value) >= _SHORTEST and not is_word and not value.startswith(("/", "~", "./"))
 
 
 def find_secrets(text: str) -> tuple[FoundSecret, ...]:
@@ -101,11 +107,6 @@ def _matches(text: str) -> Iterator[tuple[str, "re.Match[str]"]]:
             if match.start() not in taken:
                 taken.add(match.start())
                 yield kind, match
-
-
-def _is_secret(value: str) -> bool:
-    is_word = value.isalpha() and len(value) < _LONGER_THAN_WORDS
-    return len(value) >= _SHORTEST and not is_word and not value.startswith(("/", "~", "./"))
 
 
 def _forms(value: str) -> set[str]:

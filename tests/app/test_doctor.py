@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from modules.app.doctor import Finding, State, examine
+from modules.app.doctor import examine
+from modules.app.findings import Finding, State
 from modules.git.lanes import make_lane
 from modules.git.refs import LANDED
 from modules.safety.trust import TrustStore

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.web import WebAnswer, WebServer
+from tests.fakes.web import WebAnswer, WebServer, make_certificate
 from tests.scenarios.programs import (
     PASSING,
     calls,
@@ -105,3 +105,26 @@ def test_deny_rule_on_a_domain_holds_for_an_opened_host(
     assert ended.code == 0, ended
     assert "Permission denied" in heard(repository, "lead-*")
     assert server.asked == []
+
+
+def test_way_from_https_to_http_needs_a_persons_yes(tmp_path: Path, own_environment: Path) -> None:
+    repository = make_repository(tmp_path / "sample", {"a.py": "a = 1\n"})
+    certificate = make_certificate(tmp_path / "tls.pem", "localhost")
+    with WebServer(PAGES) as plain:
+        there = f"http://localhost:{plain.port}/guide"
+        secure_pages = {"/": WebAnswer(status=302, headers={"Location": there})}
+        with WebServer(secure_pages, certificate=certificate) as secure:
+            opened(own_environment, f"localhost:{plain.port}", f"localhost:{secure.port}")
+            turns = [calls(fetching(f"https://localhost:{secure.port}/")), {"say": "Not read."}]
+            spec = make_script(tmp_path, [{"agent": "lead", "turns": turns}])
+
+            ended = crewyard(
+                *("-p", "look", "--json", "--model", spec),
+                cwd=repository,
+                environment={"SSL_CERT_FILE": str(certificate)},
+            )
+
+    assert ended.code == 0, ended
+    assert f"leads from https to '{there}'; it needs a person's yes" in heard(repository, "lead-*")
+    assert secure.asked == [f"localhost:{secure.port} /"]
+    assert plain.asked == []
