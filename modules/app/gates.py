@@ -162,7 +162,7 @@ def _mcp_tool(house: House, tool: McpTool) -> PooledTool:
         spec=ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema),
         place=Place.LEAD,
         read=lambda raw: McpInput(arguments=raw),
-        subject=lambda given: ToolSubject(risk=Risk.DANGEROUS, text=tool.name),
+        subject=lambda given: ToolSubject(risk=Risk.DANGEROUS),
         run=run,
     )
 

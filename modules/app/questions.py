@@ -7,6 +7,7 @@
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +28,8 @@ from modules.records.decisions import (
 from modules.records.events import QuestionAsked
 from modules.records.messages import ToolCall
 
+_MOST_CHARACTERS = 4_000
+"""Of one input of a call that is shown to the person."""
 NOBODY_THERE = "it needs a person's yes and none is there to ask; find a way that needs none"
 
 
@@ -148,7 +151,7 @@ class PersonAsker:
         answer, reason = await self._questions.ask_permission(
             agent=self._agent,
             tool=call.name,
-            text=shown_subject(subject),
+            text=asked_text(call, subject),
             why=decision.why,
             rule_offered=rule,
         )
@@ -158,6 +161,23 @@ class PersonAsker:
         if answer is Answer.ALWAYS and rule:
             self._remember(rule)
         return replace(decision, behavior=Behavior.ALLOW, source="person", rule=rule)
+
+
+def asked_text(call: ToolCall, subject: Subject) -> str:
+    """Returns all a person must see to judge a call, control characters made visible."""
+    if isinstance(subject, ShellSubject | UrlSubject):
+        return shown_subject(subject)
+    first = shown_subject(subject) if isinstance(subject, PathSubject) else ""
+    shown = {name: value for name, value in call.input.items() if value != first.split(" ", 1)[-1]}
+    given = "\n".join(f"{name}: {_input_text(value)}" for name, value in shown.items())
+    return _visible("\n".join(part for part in (first, given) if part)) or shown_subject(subject)
+
+
+def _input_text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    return f"{text[:_MOST_CHARACTERS]}\n… {len(text) - _MOST_CHARACTERS} characters more"
 
 
 def shown_subject(subject: Subject) -> str:
@@ -171,6 +191,10 @@ def shown_subject(subject: Subject) -> str:
             text = url
         case _:
             text = subject.text
+    return _visible(text)
+
+
+def _visible(text: str) -> str:
     return "".join(
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
         for sign in text
