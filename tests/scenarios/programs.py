@@ -44,6 +44,7 @@ class Ended:
     @property
     def document(self) -> Any:
         """The one JSON document on stdout."""
+        assert self.out, self.err
         return json.loads(self.out)
 
 
