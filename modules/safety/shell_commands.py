@@ -140,6 +140,7 @@ class CommandReader:
         notes = self._notes
         if operator == "<" and target.raw in notes.bodies:
             notes.markers.add(target.raw)
+            notes.heredocs += 1
             self._feed(first, notes.bodies[target.raw])
         elif operator.strip("-") in (">&", "<&") and _DUPLICATED.fullmatch(target.text):
             return
@@ -161,6 +162,7 @@ class CommandReader:
 
     def _heredoc(self, node: "Node", first: int) -> None:
         notes = self._notes
+        notes.heredocs += 1
         start = next((self._text(c) for c in node.children if c.type == "heredoc_start"), "")
         body = "".join(self._text(c) for c in node.children if c.type == "heredoc_body")
         is_literal = any(sign in start for sign in "'\"\\")

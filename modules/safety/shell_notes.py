@@ -62,6 +62,8 @@ class Notes:
         """Here-documents taken out of the text, by the marker in their place."""
         self.markers: set[str] = set()
         """Markers that were met where a here-document may stand."""
+        self.heredocs = 0
+        """How many here-documents were met."""
         self.where = Where(ground)
         self.names = KnownNames()
 

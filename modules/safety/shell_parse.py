@@ -85,6 +85,13 @@ def _walked(text: str, ground: Ground, bodies: Mapping[str, str]) -> Notes:
     return notes
 
 
+def _is_single(substitution: "Node") -> bool:
+    """True for one plain statement; bash 5.2 loses a `;` after a here-document in it."""
+    inside = [c for c in substitution.children if c.is_named and c.type != "comment"]
+    kinds = ("redirected_statement", "pipeline", "command", "list")
+    return len(inside) == 1 and inside[0].type in kinds
+
+
 class _Walk:
     """Goes through the statements of one tree, in order."""
 
@@ -145,7 +152,10 @@ class _Walk:
         if node.children[0].type.strip() in ("`", "$`"):
             self._notes.doubt("it has a command in backticks, which runs")
         first = len(self._notes.calls)
+        heredocs = self._notes.heredocs
         self._apart(node)
+        if self._notes.heredocs > heredocs and not _is_single(node):
+            self._notes.doubt("bash joins commands after a here-document in a substitution")
         if node.type == "process_substitution":
             self._notes.runs("runs a command as if it were a file")
             return escaped("/dev/fd/63")

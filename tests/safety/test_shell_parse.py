@@ -28,6 +28,7 @@ def programs(command: str) -> list[str]:
         ("a =~ x | b", ["a", "b"]),
         ("a $(b $(c))", ["c", "b", "a"]),
         ("cat - <<'E'\nb\nE", ["cat"]),
+        ("a \"$(cat <<'E'\nx\nE\n)\"; b", ["cat", "a", "b"]),
         ("cat <<'E'; b\nx\nE\nc", ["cat", "b", "c"]),
         ("cat <<'E' 2>&1 | b\nx\nE", ["cat", "b"]),
         ("cat <<'A' <<'B'\nx\nA\ny\nB", ["cat"]),
@@ -55,6 +56,7 @@ def test_parse_shell_when_bash_would_run_commands_then_they_are_seen(
         "echo \"<<'E'\"; ls )\nrm\nE",
         "cat <<É\nÈ\necho '\nÉ\nb\n'",
         'a $"b"',
+        "a $(cat <<'E'\nx\nE\nb; c)",
         "a 'b",
     ],
 )
