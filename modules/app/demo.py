@@ -114,7 +114,8 @@ async def _play(sample: Path, home: Path, story: Story) -> dict[str, object]:
         ) from error
     finally:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended between the two lines
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     return {**report, "exit_code": process.returncode}
 

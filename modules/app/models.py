@@ -31,15 +31,22 @@ class Models:
         self._budget = budget
         self._events = events
         self._mask = mask
+        self._chosen: dict[str, ChosenModel] = {}
         self._providers: dict[str, Provider] = {}
 
     def check(self, spec: str) -> None:
         """Raises PersonFault when the model can't be used."""
-        self._choose(spec)
+        self._choice(spec)
 
     def name(self, spec: str) -> str:
         """Returns the whole SPEC of the model that `spec` means."""
-        return self._choose(spec).spec
+        return self._choice(spec).spec
+
+    def _choice(self, spec: str) -> ChosenModel:
+        """Chooses once a run: a scripted model's file is read for it."""
+        if spec not in self._chosen:
+            self._chosen[spec] = self._choose(spec)
+        return self._chosen[spec]
 
     def brain(
         self,
@@ -54,7 +61,7 @@ class Models:
 
         Raises PersonFault when the model can't be used.
         """
-        chosen = self._choose(spec)
+        chosen = self._choice(spec)
         provider = self._providers.get(chosen.spec)
         if provider is None:
             provider = self._providers[chosen.spec] = chosen.make()
