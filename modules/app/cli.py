@@ -70,7 +70,11 @@ def main(argv: Sequence[str]) -> int:
         leave_reader()
         return Exit.DONE
     except typer.TyperException as error:
-        return _tell(f"{error.format_message()} See `crewyard --help`.", Exit.USAGE, argv)
+        words = error.format_message()
+        if words.startswith("Usage:"):  # a group of commands without one of them
+            print(words, file=sys.stderr)
+            return Exit.USAGE
+        return _tell(f"{words} See `crewyard --help`.", Exit.USAGE, argv)
     except Exception:  # the outermost border: whatever gets here is a bug, and says so
         traceback.print_exc()
         return Exit.BUG

@@ -128,7 +128,7 @@ async def _listen(process: asyncio.subprocess.Process, story: Story) -> dict[str
     async for line in process.stdout:
         if line.startswith(b'{"event": "report"'):
             report: dict[str, object] = msgspec.json.decode(line)
-            return report
+            return {name: value for name, value in report.items() if name != "event"}
         event = decoder.decode(line)
         story.tell(event)
         if isinstance(event, WorkerChanged) and event.pid is not None:
