@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -164,7 +164,7 @@ def test_assess_shell_when_two_commands_are_joined_then_both_risks_count(
 
 
 @given(STRANGE, st.sampled_from(ONE_LINERS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_assess_shell_when_a_command_follows_strange_text_then_the_risk_is_no_lower(
     strange: str, command: str
 ) -> None:
