@@ -19,6 +19,7 @@ from modules.records.errors import PersonFault, TransientFault
 
 _CHUNK_BYTES = 64 * 1024
 _LOG_BYTES = 64 * 1024
+_BURIAL_SECONDS = 5.0  # a busy machine takes its time to end what was killed
 _DRAIN_SECONDS = 0.5
 """For the last words of a server that has ended."""
 
@@ -145,14 +146,16 @@ class Child:
             await asyncio.wait([self._errors_kept], timeout=seconds)
 
     async def stop(self, *, grace_seconds: float) -> None:
-        """Ends the process and all its group; takes at most three times the grace."""
+        """Ends the process and all its group; takes at most twice the grace, and what it takes the
+        kernel to bury a killed process.
+        """
         try:
             self._input.close()
             if not await self.wait(grace_seconds):
                 self._signal_group(signal.SIGTERM)
                 if not await self.wait(grace_seconds):
                     self._signal_group(signal.SIGKILL)
-                    await self.wait(grace_seconds)
+                    await self.wait(max(grace_seconds, _BURIAL_SECONDS))
         finally:
             # Reached at once when somebody is too impatient for the steps above.
             self._signal_group(signal.SIGKILL)
