@@ -5,6 +5,7 @@
    repository inside, no operation in its middle, no flag in the index that hides a change.
 3. When it can't be brought there it is thrown away and made anew; nobody works in it.
 4. After a run the tracked files must be what they were, or the run proved nothing.
+5. A git that a killed run left at work in one is ended before anything else is done.
 """
 
 import contextlib
@@ -14,8 +15,9 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from modules.git.lane_names import CHECK_TREE
+from modules.git.lane_names import CHECK_TREE, CHECK_TREE_PREFIX
 from modules.git.lane_state import unfinished_operation
+from modules.git.occupants import end_marked
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.run_git import Git, GitFault
 from modules.git.worktrees import admin_folder, git_in, register, registering
@@ -27,7 +29,7 @@ _SHOWN = 5
 
 def check_tree_path(repository: Repository, number: int) -> Path:
     """Returns the folder of one of the queue's worktrees."""
-    return repository.paths.lanes / f"check-{number}"
+    return repository.paths.lanes / f"{CHECK_TREE_PREFIX}{number}"
 
 
 def point_check_tree(repository: Repository, number: int, commit: str) -> Path:
@@ -58,10 +60,15 @@ def check_tree_problem(repository: Repository, number: int, commit: str) -> str:
     return ""
 
 
+def end_left_over_git(repository: Repository) -> None:
+    """Kills git at work in the queue's worktrees; only the holder of the queue's lock may."""
+    end_marked(f"GIT_DIR={repository.common_dir}/worktrees/{CHECK_TREE_PREFIX}")
+
+
 def remove_check_trees(repository: Repository) -> None:
     """Removes the queue's worktrees; nothing in them is anybody's work."""
     with registering(repository):
-        for path in sorted(repository.paths.lanes.glob("check-*")):
+        for path in sorted(repository.paths.lanes.glob(f"{CHECK_TREE_PREFIX}*")):
             if CHECK_TREE.fullmatch(path.name):
                 folder = admin_folder(repository, path)
                 if folder is not None:

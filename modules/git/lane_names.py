@@ -10,7 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 
 LONGEST_NAME = 40
-CHECK_TREE = re.compile(r"check-\d+")
+CHECK_TREE_PREFIX = "check-"
+CHECK_TREE = re.compile(rf"{CHECK_TREE_PREFIX}\d+")
 ATTEMPT = re.compile(r"t\d+-\d+(-|$)")
 """How the name of a lane begins that was made for an attempt; a person's own begin otherwise."""
 _TRIES = 1_000

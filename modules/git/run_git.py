@@ -8,7 +8,8 @@
 3. Once a repository is known (`Place`) git is told its folders; no `.git` file that somebody could
    have rewritten is followed.
 4. An identity is always passed, so a commit never depends on the machine's guess.
-5. Each run has its own process group and a time limit; past it the whole group is killed.
+5. Each run has its own process group and a time limit; past it the whole group is killed. What a
+   terminal sends to our group doesn't reach it, not even before it has its own.
 """
 
 import os
@@ -65,6 +66,7 @@ _HARDENING = (
     ("safe.bareRepository", "explicit"),
     ("submodule.recurse", "false"),
 )
+_FROM_TERMINALS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 _SHOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
 
 
@@ -193,6 +195,7 @@ class Git:
         if not self.folder.is_dir():
             raise GitFault(args, code=None, stderr=f"The folder {str(self.folder)!r} is gone.")
         flags = ("--no-ext-diff", "--no-textconv") if args[0] in _SHOW_DIFFS else ()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_TERMINALS)
         try:
             return subprocess.Popen(
                 ["git", args[0], *flags, *args[1:]],
@@ -207,6 +210,8 @@ class Git:
             raise PersonFault(
                 "The program 'git' is not found.", hint="Install git 2.38 or newer."
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def _environment(self) -> dict[str, str]:
         passed_on = {name: self.variables[name] for name in _PASSED_ON if name in self.variables}

@@ -1,11 +1,17 @@
 """Tests of modules/git/check_tree.py."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from modules.git.check_tree import check_tree_path, check_tree_problem, point_check_tree
+from modules.git.check_tree import (
+    check_tree_path,
+    check_tree_problem,
+    end_left_over_git,
+    point_check_tree,
+)
 from modules.git.lanes import list_lanes, make_lane
 from modules.git.repository import Repository
 from tests.repos import Repo, make_repo
@@ -136,6 +142,27 @@ def _damage_files(repo: Repo, path: Path, tmp_path: Path, damage: str) -> None:
         case "link":
             path.rename(tmp_path / "moved")
             path.symlink_to(tmp_path / "moved")
+
+
+def test_end_left_over_git_then_only_git_in_the_queues_own_trees_is_ended(
+    repo: Repo, repository: Repository
+) -> None:
+    git_dir = repo.root / ".git"
+    places = (git_dir / "worktrees" / "check-1", git_dir / "worktrees" / "t1-1", git_dir)
+    ours, lanes, persons = (
+        subprocess.Popen(["sleep", "60"], env={**repo.variables, "GIT_DIR": str(place)})
+        for place in places
+    )
+
+    end_left_over_git(repository)
+    ended = ours.wait(timeout=10)
+    others = (lanes.poll(), persons.poll())
+    for process in (lanes, persons):
+        process.kill()
+        process.wait(timeout=10)
+
+    assert ended == -9
+    assert others == (None, None)
 
 
 def _damage_git(repo: Repo, path: Path, damage: str) -> None:

@@ -1,6 +1,7 @@
 """Tests of modules/git/run_git.py."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -68,6 +69,23 @@ def test_run_when_the_configuration_plants_a_command_then_it_is_not_run(
 
     assert fired_unguarded
     assert not proof.exists()
+
+
+def test_run_then_signals_of_a_terminal_do_not_reach_it_and_ours_are_as_before(
+    tmp_path: Path,
+) -> None:
+    stand_in = tmp_path / "git"
+    stand_in.write_text("#!/bin/sh\nexec cat /proc/self/status\n")
+    stand_in.chmod(0o755)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    status = Git(tmp_path, {"PATH": f"{tmp_path}:{os.environ['PATH']}"}).text("status")
+
+    (blocked,) = (int(line[7:], 16) for line in status.splitlines() if line.startswith("SigBlk"))
+    assert blocked & (1 << (signal.SIGINT - 1))
+    assert blocked & (1 << (signal.SIGHUP - 1))
+    assert not blocked & (1 << (signal.SIGTERM - 1))
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 def test_run_when_hooks_are_planted_then_they_are_not_run(tmp_path: Path) -> None:
