@@ -4,13 +4,16 @@
    standard input, with a temporary folder and a bytecode cache that no run before it used.
 2. Its output goes to a log, bounded: the start and the end are kept.
 3. At its end, at the time limit, when the caller is cancelled and when this process dies, all it
-   started is killed: the group, and on Linux whatever left the group but not its environment.
+   started is killed: the group, and on Linux whatever left the group but not its environment
+   (after this process died the next one does that, `end_left_over_checks`).
 4. Location variables of git never reach it.
+5. What CPU time it took is asked of the shell around it.
 """
 
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -19,17 +22,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from modules.git.lane_names import CHECK_TREE_PREFIX
+from modules.git.occupants import end_marked
 from modules.records.merges import CheckOutcome
 from modules.team.check_rules import outcome_of
 
 _HEAD_BYTES = 2_000_000
 _TAIL_BYTES = 64_000
 _DRAIN_SECONDS = 5.0
-_KILL_PASSES = 20
 _MARK = "CREWYARD_CHECK"
 # Reads from a pipe whose other end only this process holds: when it dies the read ends, and the
-# group with it. The check itself doesn't get the pipe.
-_GUARDED = '( IFS= read -r _ <&{0}; kill -KILL 0 ) >/dev/null 2>&1 & exec {0}<&-; exec "$@"'
+# group with it. Into the other pipe go the times of the check, which itself gets neither.
+_GUARDED = (
+    "( exec {times}>&-; IFS= read -r _ <&{alive}; kill -KILL 0 ) >/dev/null 2>&1 & "
+    'exec {alive}<&-; "$@" {times}>&-; code=$?; times >&{times}; exit $code'
+)
+# The last line that bash's `times` prints: user and system time of the children it waited for.
+_TIMES = re.compile(rb"(\d+)m(\d+)[.,](\d+)s (\d+)m(\d+)[.,](\d+)s\s*\Z")
 
 Wrap = Callable[[list[str], Path, Path], list[str]]
 """Puts a command line into a sandbox that may write two folders: the tree and the scratch."""
@@ -47,6 +56,8 @@ class CheckRun:
     """The end of its output."""
     why: str = ""
     """Why it could not be run."""
+    cpu_seconds: float | None = None
+    """None when the command did not end by itself."""
 
 
 async def run_check(
@@ -67,12 +78,12 @@ async def run_check(
         return _not_run("No check is set.")
     if not folder.is_dir():
         return _not_run(f"The folder {str(folder)!r} is missing.")
-    mark = secrets.token_hex(16)
+    mark = f"{folder}/{secrets.token_hex(16)}"
     started = time.monotonic()
     try:
         environment = _prepare(environment, scratch, mark)
         with _Log(log_path, command) as log:
-            code = await _run(
+            code, cpu_seconds = await _run(
                 wrap(["bash", "-c", command], folder, scratch),
                 folder,
                 environment,
@@ -88,7 +99,12 @@ async def run_check(
         return CheckRun(CheckOutcome.TIMED_OUT, None, seconds, log.tail)
     outcome = outcome_of(command, exit_code=code, output=log.tail)
     why = f"The command ended with exit code {code}." if outcome is _COULD_NOT_RUN else ""
-    return CheckRun(outcome, code, seconds, log.tail, why)
+    return CheckRun(outcome, code, seconds, log.tail, why, cpu_seconds)
+
+
+def end_left_over_checks(lanes: Path) -> None:
+    """Kills what is left of checks in trees below `lanes`, of a process that died."""
+    end_marked(f"{_MARK}={lanes}/{CHECK_TREE_PREFIX}")
 
 
 _COULD_NOT_RUN = CheckOutcome.COULD_NOT_RUN
@@ -117,15 +133,16 @@ async def _run(
     environment: dict[str, str],
     timeout_seconds: float,
     log: "_Log",
-) -> int | None:
-    """Returns the exit code, None past the time limit; nothing it started is left."""
+) -> tuple[int | None, float | None]:
+    """Returns the exit code, None past the time limit, and CPU time; nothing it started is left."""
     output_read, output_write = os.pipe()
     alive_read, alive_write = os.pipe()
+    times_read, times_write = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             "bash",
             "-c",
-            _GUARDED.format(alive_read),
+            _GUARDED.format(alive=alive_read, times=times_write),
             "check",
             *argv,
             cwd=folder,
@@ -133,16 +150,16 @@ async def _run(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output_write,
             stderr=output_write,
-            pass_fds=(alive_read,),
+            pass_fds=(alive_read, times_write),
             start_new_session=True,
         )
     except BaseException:
-        os.close(output_read)
-        os.close(alive_write)
+        for descriptor in (output_read, alive_write, times_read):
+            os.close(descriptor)
         raise
     finally:
-        os.close(output_write)
-        os.close(alive_read)
+        for descriptor in (output_write, alive_read, times_write):
+            os.close(descriptor)
     reading = asyncio.create_task(_drain(output_read, log))
     code: int | None = None
     try:
@@ -154,14 +171,34 @@ async def _run(
         # The group outlives its leader while anything it started runs.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        _kill_marked(environment[_MARK])
+        end_marked(f"{_MARK}={environment[_MARK]}")
         os.close(alive_write)
         await process.wait()
+        cpu_seconds = _cpu_seconds(times_read)
         await asyncio.wait({reading}, timeout=_DRAIN_SECONDS)
         reading.cancel()
     if code is None:
+        return None, None
+    return code if code >= 0 else 128 - code, cpu_seconds
+
+
+def _cpu_seconds(descriptor: int) -> float | None:
+    """Reads what the shell told of the times of the check and closes the pipe."""
+    os.set_blocking(descriptor, False)
+    try:
+        told = _TIMES.search(os.read(descriptor, 1_000))
+    except BlockingIOError:
+        # Something that left the group holds the other end; the shell itself told nothing.
         return None
-    return code if code >= 0 else 128 - code
+    finally:
+        os.close(descriptor)
+    if told is None:
+        return None
+    user, system = told.groups()[:3], told.groups()[3:]
+    return sum(
+        int(minutes) * 60 + float(f"{int(seconds)}.{int(part):03d}")
+        for minutes, seconds, part in (user, system)
+    )
 
 
 async def _drain(descriptor: int, log: "_Log") -> None:
@@ -175,26 +212,6 @@ async def _drain(descriptor: int, log: "_Log") -> None:
             log.write(chunk)
     finally:
         transport.close()
-
-
-def _kill_marked(mark: str) -> None:
-    """Kills every process that carries `mark` in its environment."""
-    wanted = f"{_MARK}={mark}".encode()
-    for _ in range(_KILL_PASSES):
-        found = [int(p.name) for p in Path("/proc").glob("[0-9]*") if _carries(p, wanted)]
-        if not found:
-            return
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError):  # It ended by itself.
-                os.kill(pid, signal.SIGKILL)
-
-
-def _carries(process: Path, wanted: bytes) -> bool:
-    try:
-        return wanted in (process / "environ").read_bytes().split(b"\0")
-    except OSError:
-        # It ended meanwhile, or is somebody else's.
-        return False
 
 
 class _Log:

@@ -8,6 +8,7 @@
    folder.
 5. One runner that ran a test outweighs others that found none.
 6. The words come from the runners' closing lines; they never turn a failure into a pass.
+7. Which tests failed is read from what runners print of each; a runner nobody knows tells none.
 """
 
 import re
@@ -48,6 +49,17 @@ _RAN = re.compile(
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
+_FAILED = re.compile(
+    r"""
+      ^(?:FAILED|ERROR)\ (\S+::\S+|\S+\.py)           # pytest
+    | ^(?:FAIL|ERROR):\ (\S+\ \(\S+\))                 # unittest
+    | ^\s*---\ FAIL:\ (\S+)                           # go test
+    | ^test\ (\S+)\ \.\.\.\ FAILED                    # cargo test
+    | ^\s*(?:✕|✖|×|not\ ok\ \d+\ -)\ +(.+?)(?:\ +\(?[\d.]+\ ?m?s\)?)?$   # jest, vitest, node, TAP
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+_MOST_NAMED = 50
 _EXIT_5_RUNNERS = re.compile(r"\b(?:pytest|py\.test|unittest|tox|nox)\b")
 _NO_SPACE = re.compile(r"\bNo space left on device\b|\bENOSPC\b")
 
@@ -66,3 +78,10 @@ def outcome_of(command: str, *, exit_code: int, output: str) -> CheckOutcome:
     if found_none and not has_run:
         return CheckOutcome.NO_TESTS
     return CheckOutcome.PASSED if exit_code == 0 else CheckOutcome.FAILED
+
+
+def failed_tests(output: str) -> tuple[str, ...]:
+    """Returns the names of the tests that failed, as far as the output tells them."""
+    text = _ANSI.sub("", output).replace("\r\n", "\n")
+    names = (next(filter(None, found.groups())) for found in _FAILED.finditer(text))
+    return tuple(dict.fromkeys(names))[:_MOST_NAMED]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from modules.records.merges import CheckOutcome
-from modules.team.check import CheckRun, run_check
+from modules.team.check import CheckRun, end_left_over_checks, run_check
 from tests.repos import ends
 
 
@@ -19,8 +19,10 @@ def check(tmp_path: Path, command: str, *, timeout_seconds: float = 60.0) -> Che
     return asyncio.run(_check(tmp_path, command, timeout_seconds))
 
 
-async def _check(tmp_path: Path, command: str, timeout_seconds: float = 60.0) -> CheckRun:
-    folder = tmp_path / "tree"
+async def _check(
+    tmp_path: Path, command: str, timeout_seconds: float = 60.0, *, tree: str = "tree"
+) -> CheckRun:
+    folder = tmp_path / tree
     folder.mkdir(exist_ok=True)
     return await run_check(
         command,
@@ -36,7 +38,9 @@ async def _check(tmp_path: Path, command: str, timeout_seconds: float = 60.0) ->
 def test_run_check_when_it_passes_then_the_log_holds_its_output(tmp_path: Path) -> None:
     run = check(tmp_path, "echo out; echo err >&2")
 
-    assert replace(run, seconds=0) == CheckRun(CheckOutcome.PASSED, 0, 0, "out\nerr\n")
+    assert replace(run, seconds=0, cpu_seconds=None) == CheckRun(
+        CheckOutcome.PASSED, 0, 0, "out\nerr\n"
+    )
     assert (tmp_path / "logs" / "1.log").read_text() == "$ echo out; echo err >&2\nout\nerr\n"
 
 
@@ -130,6 +134,44 @@ asyncio.run(_check(Path({str(tmp_path)!r}), "echo $$ > {fifo}; sleep 300"))
         process.send_signal(signal.SIGKILL)
 
     assert ends(pid)
+
+
+@pytest.mark.slow
+def test_end_left_over_checks_when_their_owner_was_killed_then_daemons_die_too(
+    tmp_path: Path,
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    daemon = f"setsid sh -c 'echo $$ > {fifo}; exec sleep 300' & sleep 300"
+    owner = f"""
+import asyncio
+from pathlib import Path
+from tests.team.test_check import _check
+asyncio.run(_check(Path({str(tmp_path)!r}), {daemon!r}, tree="check-1"))
+"""
+    with subprocess.Popen([sys.executable, "-c", owner]) as process:
+        pid = int(fifo.read_text())
+        process.send_signal(signal.SIGKILL)
+    end_left_over_checks(tmp_path / "elsewhere")
+    survived = Path(f"/proc/{pid}").exists()
+
+    end_left_over_checks(tmp_path)
+
+    assert survived
+    assert ends(pid)
+
+
+def test_run_check_then_the_cpu_time_of_all_it_started_is_told(tmp_path: Path) -> None:
+    burn = "import time; e = time.process_time() + 0.2\nwhile time.process_time() < e: pass"
+
+    busy = check(tmp_path, f"{sys.executable} -c '{burn}' & wait")
+    idle = check(tmp_path, "sleep 0.1")
+    cut_off = check(tmp_path, "sleep 9", timeout_seconds=0.1)
+
+    assert busy.cpu_seconds is not None
+    assert idle.cpu_seconds is not None
+    assert busy.cpu_seconds >= 0.2 > 0.1 > idle.cpu_seconds
+    assert cut_off.cpu_seconds is None
 
 
 def test_run_check_when_run_twice_then_bytecode_and_temporary_files_are_fresh(

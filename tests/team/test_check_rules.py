@@ -3,7 +3,7 @@
 import pytest
 
 from modules.records.merges import CheckOutcome
-from modules.team.check_rules import outcome_of
+from modules.team.check_rules import failed_tests, outcome_of
 
 PASSED, FAILED = CheckOutcome.PASSED, CheckOutcome.FAILED
 NO_TESTS, COULD_NOT_RUN = CheckOutcome.NO_TESTS, CheckOutcome.COULD_NOT_RUN
@@ -48,3 +48,31 @@ def test_outcome_of_an_ended_check(
     command: str, exit_code: int, output: str, outcome: CheckOutcome
 ) -> None:
     assert outcome_of(command, exit_code=exit_code, output=output) is outcome
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        (
+            "FAILED tests/a.py::test_x[1] - assert 1 == 2\n1 failed in 0.1s",
+            ("tests/a.py::test_x[1]",),
+        ),
+        (
+            "ERROR tests/a.py - ImportError\nFAILED b.py::t\nFAILED b.py::t",
+            ("tests/a.py", "b.py::t"),
+        ),
+        ("\x1b[31mFAILED\x1b[0m a.py::t\r\n", ("a.py::t",)),
+        (
+            "FAIL: test_x (t.T.test_x)\n---\nERROR: test_y (t.T)\n",
+            ("test_x (t.T.test_x)", "test_y (t.T)"),
+        ),
+        ("--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/sub (0.00s)\n", ("TestX", "TestX/sub")),
+        ("test a::b ... FAILED\ntest a::c ... ok\n", ("a::b",)),
+        ("  ✕ adds numbers (3 ms)\n  ✓ other\n", ("adds numbers",)),
+        ("not ok 2 - parses\nok 3 - prints\n", ("parses",)),
+        ("FAILED to connect\nall is well", ()),
+        ("", ()),
+    ],
+)
+def test_failed_tests_then_are_those_the_runner_names(output: str, names: tuple[str, ...]) -> None:
+    assert failed_tests(output) == names
