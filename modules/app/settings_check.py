@@ -4,11 +4,11 @@
 2. A rule that does nothing, a hook that can meet no call, a role's tool that is none: a warning.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from modules.app.gates import role_rules
 from modules.records.settings import Rules, RuleText, Settings
-from modules.safety.hook_matching import Hook, HookEvent, dead_matchers
+from modules.safety.hook_matching import TOOL_EVENTS, Hook, HookEvent, dead_matchers
 from modules.safety.hook_settings import HookFile
 from modules.safety.rule_check import check_rules
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS
@@ -51,11 +51,18 @@ def _is_unheard(hook: Hook) -> bool:
     return hook.event in (HookEvent.PRE_COMPACT, HookEvent.TEAMMATE_IDLE)
 
 
-def _condition_warnings(hooks: Iterable[Hook]) -> list[str]:
-    return [
+def _condition_warnings(hooks: Sequence[Hook]) -> list[str]:
+    warnings = [
         f"{hook.source}: its `if` {hook.condition!r} can be met by no call."
         for hook in hooks
         if hook.condition and check_rules(_as_rules(hook), TOOL_NAMES)
+    ]
+    # Such a hook runs whatever its `if` says, for there is no call to hold it against.
+    always = "the hook runs whenever its moment comes."
+    return warnings + [
+        f"{hook.source}: an `if` counts for calls alone; {always}"
+        for hook in hooks
+        if hook.condition and hook.event not in TOOL_EVENTS
     ]
 
 
