@@ -19,7 +19,7 @@ from modules.team.task_board import BoardRefusal, TaskBoard
 
 
 class MergeDriver:
-    """Lands entries one after the other for as long as it runs."""
+    """Lands what the queue holds for as long as it runs."""
 
     def __init__(
         self,
@@ -55,20 +55,27 @@ class MergeDriver:
 
     async def run(self) -> None:
         """Lands what can land until it is cancelled."""
-        while True:
-            self._wake.clear()
-            self._is_landing = True
-            try:
-                entry = await self._queue.land_next()
-            finally:
-                self._is_landing = False
-            if entry is not None and entry.status is EntryStatus.MERGED:
-                await asyncio.to_thread(self._after_landing)
-            self._tell_held()
-            self._settle_waiting()
-            self._events.stir()
-            if entry is None:
-                await self._wake.wait()
+        try:
+            while True:
+                await self._land()
+        finally:
+            await self._queue.stop()
+
+    async def _land(self) -> None:
+        """Takes in what came of one entry; waits to be woken when none can be taken up."""
+        self._wake.clear()
+        self._is_landing = True
+        try:
+            entry = await self._queue.land_next()
+        finally:
+            self._is_landing = False
+        if entry is not None and entry.status is EntryStatus.MERGED:
+            await asyncio.to_thread(self._after_landing)
+        self._tell_held()
+        self._settle_waiting()
+        self._events.stir()
+        if entry is None:
+            await self._wake.wait()
 
     async def submit(self, submission: Submission) -> Entry:
         """Puts a submission in the queue and returns its entry."""

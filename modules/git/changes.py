@@ -1,6 +1,6 @@
 """What changed between two commits, and what a commit holds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from modules.git.run_git import Git, decoded
@@ -17,17 +17,29 @@ class FileChange:
     new_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side of a merge did since both were one."""
+
+    paths: Sequence[str]
+    """Paths that differ, both names of a rename included."""
+    renames: Sequence[tuple[str, str]] = ()
+    """Pairs (old, new)."""
+
+
+def compare(git: Git, *pairs: tuple[str, str]) -> list[Side]:
+    """Returns what differs between the trees of each pair; all in one run of git."""
+    given = "".join(f"{old} {new}\n" for old, new in pairs).encode()
+    argv = ("diff-tree", "--stdin", "-r", "-z", "-M", "--name-status")
+    stdout = git.run(*argv, input=given).stdout
+    # Pairs without a difference leave text behind the last NUL.
+    return _sides([decoded(field) for field in stdout.split(b"\0")], pairs)
+
+
 def file_changes(git: Git, old: str, new: str) -> tuple[FileChange, ...]:
     """Returns every path that differs between two commits or trees; a rename is two of them."""
     fields = iter(git.fields("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new))
     return tuple(_changes(fields))
-
-
-def renames(git: Git, old: str, new: str) -> tuple[tuple[str, str], ...]:
-    """Returns the pairs (old path, new path) of files that were renamed."""
-    argv = ("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", old, new)
-    fields = git.fields(*argv)
-    return tuple(zip(fields[1::3], fields[2::3], strict=True))
 
 
 def paths_in(git: Git, commit: str) -> list[str]:
@@ -56,6 +68,26 @@ def read_blobs(git: Git, ids: Iterable[str]) -> dict[str, bytes]:
             if words[1] == "blob":
                 found[words[0]] = stdout[start : start + size]
             start += size + 1
+    return found
+
+
+def _sides(fields: Sequence[str], pairs: Sequence[tuple[str, str]]) -> list[Side]:
+    """Reads `diff-tree --stdin`: each pair's line comes glued to the first field after it."""
+    heads = [f"{old} {new}\n" for old, new in pairs]
+    found: list[Side] = []
+    paths: list[str] = []
+    renamed: list[tuple[str, str]] = []
+    rest = iter(fields)
+    for field in rest:
+        while len(found) < len(heads) and field.startswith(heads[len(found)]):
+            field = field.removeprefix(heads[len(found)])
+            paths, renamed = [], []
+            found.append(Side(paths, renamed))
+        if field:
+            paths.append(next(rest))
+        if field.startswith("R"):
+            renamed.append((paths[-1], next(rest)))
+            paths.append(renamed[-1][1])
     return found
 
 

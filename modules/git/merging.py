@@ -5,6 +5,8 @@
    somebody's checkout: git runs in an empty folder that holds those files alone.
 3. A file added in a folder that the other side renamed moves along.
 4. The same request gives the same commit id: author and dates come from the request.
+5. A branch whose commits partly landed in another shape, and which therefore can't be merged, is
+   replayed: commit by commit, those left out that change nothing any more.
 """
 
 import contextlib
@@ -15,7 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from modules.git.refs import durable, tree_of
+from modules.git.changes import read_blobs
+from modules.git.refs import Head, durable, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, Identity, Place, decoded
 
@@ -23,6 +26,11 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _KIND = re.compile(r"CONFLICT \((.*)\)")
 _HUNK_LINES = 40
 _LONGEST_FILE_BYTES = 1_000_000
+_MOST_REPLAYED = 50
+ATTRIBUTES = ".gitattributes"
+
+Attributes = tuple[tuple[str, str], ...]
+"""The `.gitattributes` files of a commit: path and blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +49,46 @@ class Merged:
     clashes: tuple[Clash, ...] = ()
 
 
-def merge_trees(repository: Repository, ours: str, theirs: str) -> Merged:
-    """Joins two commits, given by their full ids; raises GitFault for unrelated histories."""
+def merge_trees(
+    repository: Repository, ours: str, theirs: str, *, attributes: Attributes | None = None
+) -> Merged:
+    """Joins two commits, given by their full ids; raises GitFault for unrelated histories.
+
+    `attributes` are those of `ours`, read when they aren't given.
+    """
     if not (_OBJECT_ID.fullmatch(ours) and _OBJECT_ID.fullmatch(theirs)):
         raise ValueError(f"{ours!r} and {theirs!r} must be full object ids")
-    with _attributes_of(repository, ours) as git:
+    if attributes is None:
+        attributes = attributes_of(repository.git, ours)
+    with _holding(repository, attributes) as git:
         result = durable(git).run("merge-tree", "--write-tree", "-z", ours, theirs, accept=(0, 1))
     fields = result.fields
     if not fields or not _OBJECT_ID.fullmatch(fields[0]):
         raise GitFault(("merge-tree", ours, theirs), code=result.code, stderr=result.stderr)
     return Merged(fields[0], _clashes(fields) if result.code else ())
+
+
+def replay(
+    repository: Repository, *, onto: str, head: str, when: datetime, attributes: Attributes
+) -> str:
+    """Returns the tree of `onto` with the commits of `head` that it lacks; empty when one clashes.
+
+    It is empty as well when there are merges among them, or too many.
+    """
+    git, tree = repository.git, tree_of(repository.git, onto)
+    limit = f"--max-count={_MOST_REPLAYED + 1}"
+    argv = ("rev-list", "--reverse", "--topo-order", "--parents", limit, f"{onto}..{head}")
+    commits = [line.split() for line in git.text(*argv).splitlines()]
+    if len(commits) > _MOST_REPLAYED or any(len(commit) != 2 for commit in commits):
+        return ""
+    for commit, parent in commits:
+        # Its parent is the commit's own, so that is what the merge takes for the base.
+        stand_in = join(git, tree=tree, parents=(parent,), message="stand-in", when=when)
+        merged = merge_trees(repository, stand_in, commit, attributes=attributes)
+        if merged.clashes:
+            return ""
+        tree = merged.tree
+    return tree
 
 
 def conflict_hunk(git: Git, tree: str, path: str) -> str:
@@ -69,12 +107,11 @@ def conflict_hunk(git: Git, tree: str, path: str) -> str:
     return "\n".join(lines[start : min(end + 1, start + _HUNK_LINES)])
 
 
-def squash(git: Git, *, tree: str, onto: str, head: str, message: str, when: datetime) -> str:
+def squash(git: Git, *, tree: str, onto: str, head: Head, message: str, when: datetime) -> str:
     """Returns a commit on `onto` that holds `tree`, by the author of `head`."""
-    words = git.fields("log", "-1", "-z", "--format=%an%x00%ae%x00%ad", "--date=raw", head)
-    name, email, date = words[:3]
-    author = Identity(name, email) if name and email else git.identity
-    return _commit(git, tree, (onto,), message, when, author=author, authored=f"@{date}")
+    author = head.author if head.author.name and head.author.email else git.identity
+    authored = f"@{head.authored}"
+    return _commit(git, tree, (onto,), message, when, author=author, authored=authored)
 
 
 def join(git: Git, *, tree: str, parents: Sequence[str], message: str, when: datetime) -> str:
@@ -133,17 +170,18 @@ def _clashes(fields: Sequence[str]) -> tuple[Clash, ...]:
 
 
 @contextlib.contextmanager
-def _attributes_of(repository: Repository, commit: str) -> Iterator[Git]:
-    """Gives git in an empty folder that holds the `.gitattributes` of `commit` and nothing else."""
+def _holding(repository: Repository, attributes: Attributes) -> Iterator[Git]:
+    """Gives git in an empty folder that holds these `.gitattributes` files and nothing else."""
     git = repository.git
     parent = repository.paths.temporary
     parent.mkdir(parents=True, exist_ok=True)
+    blobs = read_blobs(git, (blob for _, blob in attributes)) if attributes else {}
     with tempfile.TemporaryDirectory(dir=parent, prefix="merge-") as name:
         folder = Path(name)
-        for path, blob in _attribute_files(git, commit):
+        for path, blob in attributes:
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(git.run("cat-file", "blob", blob).stdout)
+            file.write_bytes(blobs[blob])
         place = Place(
             git_dir=repository.common_dir, common_dir=repository.common_dir, work_tree=folder
         )
@@ -151,12 +189,19 @@ def _attributes_of(repository: Repository, commit: str) -> Iterator[Git]:
         yield cell.configured(("merge.directoryRenames", "true"))
 
 
-def _attribute_files(git: Git, commit: str) -> Iterator[tuple[PurePosixPath, str]]:
-    for entry in git.fields("ls-tree", "-r", "-z", commit):
+def attributes_of(git: Git, commit: str) -> Attributes:
+    """Returns the `.gitattributes` files of a commit."""
+    return tuple(_attribute_files(git.fields("ls-tree", "-r", "-z", commit)))
+
+
+def _attribute_files(listed: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for entry in listed:
+        if not entry.endswith(ATTRIBUTES):
+            continue
         facts, _, name = entry.partition("\t")
         mode, _, blob = facts.split()
         path = PurePosixPath(name)
         # A crafted tree may name a path outside of itself; a link is no attributes file to git.
         is_inside = not path.is_absolute() and ".." not in path.parts
-        if path.name == ".gitattributes" and mode.startswith("100") and is_inside:
-            yield path, blob
+        if path.name == ATTRIBUTES and mode.startswith("100") and is_inside:
+            yield name, blob

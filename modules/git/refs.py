@@ -1,8 +1,10 @@
 """Refs and commits: read, compared, and moved only from the value they were read at."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from modules.git.run_git import Git, GitFault
+from modules.git.run_git import Git, GitFault, Identity
 
 LANDED = "refs/crewyard/landed/"
 """What has landed on a target branch; only the merge queue writes it."""
@@ -21,8 +23,23 @@ SALVAGE = "refs/crewyard/salvage/"
 _DURABLE = ("core.fsync", "committed,loose-object,reference")
 
 
+_HEAD_FORMAT = "--format=%H%x00%T%x00%an%x00%ae%x00%ad%x00%ct"
+
+
 class RefMoved(GitFault):
     """A ref is not where it was read: somebody else moved it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A commit, with what of it goes into the commit it lands as."""
+
+    commit: str
+    tree: str
+    author: Identity
+    authored: str
+    """When, as git writes it: seconds and zone."""
+    committed_at: datetime
 
 
 def durable(git: Git) -> Git:
@@ -47,6 +64,19 @@ def move_ref(git: Git, ref: str, *, new: str, old: str) -> None:
     Raises RefMoved when it points elsewhere.
     """
     _update(git, ("update-ref", "--no-deref", ref, new, old), ref, old)
+
+
+def move_refs(git: Git, moves: Iterable[tuple[str, str, str]]) -> None:
+    """Moves refs, given as (ref, new, old), all of them or none; raises as `move_ref` does."""
+    moves = list(moves)
+    lines = "".join(f"option no-deref\nupdate {ref} {new} {old}\n" for ref, new, old in moves)
+    try:
+        git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
+    except GitFault as error:
+        found = read_refs(git, *(ref for ref, _, _ in moves))
+        if error.code is not None and any(found.get(ref, "") != old for ref, _, old in moves):
+            raise RefMoved(error.argv, code=error.code, stderr=error.stderr) from error
+        raise
 
 
 def create_refs(git: Git, refs: Sequence[str], commit: str) -> None:
@@ -78,6 +108,23 @@ def read_commit(git: Git, name: str) -> str:
     """Returns the full id of the commit `name`; empty when there is no such commit."""
     command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return git.run(*command, accept=(0, 1, 128)).text
+
+
+def read_heads(git: Git, commits: Iterable[str]) -> dict[str, Head]:
+    """Returns what is asked for of commits, given by full ids that exist."""
+    wanted = list(dict.fromkeys(commits))
+    if not wanted:
+        return {}
+    argv = ("log", "--no-walk=unsorted", "-z", "--date=raw", _HEAD_FORMAT, *wanted)
+    fields = iter(git.fields(*argv))
+    return {
+        commit: Head(commit, tree, Identity(name, email), date, _at(seconds))
+        for commit, tree, name, email, date, seconds in zip(*[fields] * 6, strict=True)
+    }
+
+
+def _at(seconds: str) -> datetime:
+    return datetime.fromtimestamp(int(seconds), UTC)
 
 
 def tree_of(git: Git, commit: str) -> str:

@@ -49,14 +49,26 @@ class EntrySettled(QueueRecord, tag="settled"):
     receipt: Receipt | None = None
 
 
+class Landing(Record):
+    """One entry's part of a landing."""
+
+    entry_id: int
+    commit: str
+    receipt: Receipt
+    """The proof of its own tree where that was checked; else of the tree the landing ends with."""
+    note: str = ""
+
+
 class LandingIntended(QueueRecord, tag="landing"):
     """What has landed is about to move, if it is still at `from_commit`."""
 
-    entry_id: int
     target: str
     from_commit: str
     to_commit: str
     receipt: Receipt
+    """The proof of the tree of `to_commit`."""
+    landings: tuple[Landing, ...]
+    """Oldest first; none when only commits of the person's are brought in."""
 
 
 class LandingDone(QueueRecord, tag="landed"):
@@ -65,15 +77,25 @@ class LandingDone(QueueRecord, tag="landed"):
     entry_id: int
     target: str
     to_commit: str
+    """The entry's own."""
 
 
 class LandingAbandoned(QueueRecord, tag="abandoned"):
     """It had moved elsewhere; nothing landed."""
 
-    entry_id: int
     target: str
     to_commit: str
     reason: str
+
+
+class FlakeSeen(QueueRecord, tag="flaky"):
+    """A check failed on a tree and then passed on it, or on one that holds it."""
+
+    tree: str
+    command: str
+    log: str
+    tests: tuple[str, ...]
+    """Names of the tests that failed, as far as the output tells."""
 
 
 class PublishIntended(QueueRecord, tag="publishing"):
@@ -110,6 +132,7 @@ AnyQueueRecord = (
     | LandingIntended
     | LandingDone
     | LandingAbandoned
+    | FlakeSeen
     | PublishIntended
     | PublishEnded
     | TargetAdopted

@@ -1,90 +1,125 @@
-"""Makes the commit that would land, in memory, and says why none can be made."""
+"""Makes the commit an entry would land as, in memory, and says why none can be made.
+
+1. An entry is merged onto a commit: what has landed, or an entry that would land before it.
+2. The commit an entry becomes follows from the entry and from what it is merged onto alone, so
+   the same request gives the same commit again.
+3. Only what has landed can be in conflict with an entry. Before such a conflict is handed back
+   the entry's commits are replayed one by one: some of them may have landed in another shape.
+4. No landing may change paths its entry did not (guard).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 
-from modules.git.changes import renames
-from modules.git.merging import Clash, Merged, conflict_hunk, join, merge_trees, squash
-from modules.git.refs import (
-    CONFLICTS,
-    ENTRIES,
-    changed_paths,
-    merge_base,
-    read_commit,
-    set_ref,
-    tree_of,
+from modules.git.changes import Side, compare
+from modules.git.merging import (
+    ATTRIBUTES,
+    Attributes,
+    Clash,
+    Merged,
+    attributes_of,
+    conflict_hunk,
+    join,
+    merge_trees,
+    replay,
+    squash,
 )
+from modules.git.refs import CONFLICTS, Head, set_ref
 from modules.git.repository import Repository
 from modules.git.run_git import Git
 from modules.records.errors import CrewyardError
-from modules.records.merges import Conflict, Entry, EntryStatus
-from modules.team.merge_rules import Side, strays
+from modules.records.merges import Conflict, Entry
+from modules.team.merge_rules import strays
 
 _MOST_CONFLICTS = 50
 _MOST_LANDINGS = 3
+_REPLAYED = "It conflicted as a whole, so its commits were replayed one by one."
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A commit that may land on `landed` once its check has passed."""
+class Step:
+    """A commit that something is, or would be, landed on."""
 
-    landed: str
     commit: str
     tree: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoPlan:
-    """The end of an entry that can't land."""
-
-    status: EntryStatus
-    reason: str
-    conflicts: tuple[Conflict, ...] = ()
+    attributes: Attributes | None = None
+    """None when nobody had to know them yet."""
+    note: str = ""
+    """What a person should know of how it came about."""
 
 
 class GuardTripped(CrewyardError):
     """A merge would change paths the submission did not; nothing may land of it."""
 
 
-def make_plan(repository: Repository, entry: Entry, *, landed: str) -> Plan | NoPlan:
-    """Merges the entry's pinned commit into what has landed."""
-    git, head = repository.git, entry.submission.commit
-    pin = ENTRIES + str(entry.entry_id)
-    if read_commit(git, pin) != head:
-        return NoPlan(EntryStatus.FAILED, f"The submitted commit {head[:12]} is gone ({pin}).")
-    fork = merge_base(git, landed, head)
-    if not fork:
-        return NoPlan(EntryStatus.FAILED, "The commit shares no history with what has landed.")
-    merged = merge_trees(repository, landed, head)
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where an entry's commit and what has landed part."""
+
+    commit: str
+    tree: str
+
+
+def plan_entry(
+    repository: Repository, entry: Entry, *, head: Head, fork: Fork, onto: Step
+) -> Step | Merged | None:
+    """Merges the entry's commit onto `onto`.
+
+    Returns what clashes instead, or None when nothing is left to change. Raises GuardTripped.
+    """
+    if fork.commit == onto.commit:
+        merged = Merged(head.tree)
+    else:
+        onto = knowing_attributes(repository.git, onto)
+        merged = merge_trees(repository, onto.commit, head.commit, attributes=onto.attributes)
     if merged.clashes:
-        return _conflicted(repository, entry, merged, fork=fork, landed=landed)
-    if merged.tree == tree_of(git, landed):
-        return NoPlan(EntryStatus.NO_CHANGES, "All that it changes has landed already.")
-    guard(git, fork=fork, landed=landed, head=head, tree=merged.tree)
-    commit = squash(
+        return merged
+    return _guarded(repository, entry, head, fork, onto, merged.tree)
+
+
+def plan_replay(
+    repository: Repository, entry: Entry, *, head: Head, fork: Fork, landed: Step
+) -> Step | None:
+    """Replays the entry's commits onto what has landed; None when that is no help either."""
+    landed = knowing_attributes(repository.git, landed)
+    tree = replay(
+        repository,
+        onto=landed.commit,
+        head=head.commit,
+        when=entry.submitted_at,
+        attributes=landed.attributes or (),
+    )
+    if not tree:
+        return None
+    try:
+        return _guarded(repository, entry, head, fork, landed, tree, note=_REPLAYED)
+    except GuardTripped:
+        return None
+
+
+def plan_joining(repository: Repository, *, head: Head, onto: Step) -> Step | Merged:
+    """Merges commits somebody made on the target branch onto `onto`."""
+    git = repository.git
+    onto = knowing_attributes(git, onto)
+    merged = merge_trees(repository, onto.commit, head.commit, attributes=onto.attributes)
+    if merged.clashes:
+        return merged
+    commit = join(
         git,
         tree=merged.tree,
-        onto=landed,
-        head=head,
-        message=landing_message(entry),
-        when=entry.submitted_at,
+        parents=(onto.commit, head.commit),
+        message=f"Merge commits made on {repository.target}\n",
+        when=head.committed_at,
     )
-    return Plan(landed=landed, commit=commit, tree=merged.tree)
+    (changed,) = compare(git, (onto.tree, merged.tree))
+    return Step(commit, merged.tree, _attributes(git, onto, commit, changed))
 
 
-def make_joining_plan(
-    repository: Repository, *, landed: str, target: str, when: datetime
-) -> Plan | NoPlan:
-    """Merges commits somebody made on the target branch into what has landed."""
-    merged = merge_trees(repository, landed, target)
-    if merged.clashes:
-        paths = ", ".join(repr(clash.path) for clash in merged.clashes[:_MOST_CONFLICTS])
-        return NoPlan(EntryStatus.CONFLICTED, f"they conflict in {paths}")
-    message = f"Merge commits made on {repository.target}\n"
-    parents = (landed, target)
-    commit = join(repository.git, tree=merged.tree, parents=parents, message=message, when=when)
-    return Plan(landed=landed, commit=commit, tree=merged.tree)
+def knowing_attributes(git: Git, step: Step) -> Step:
+    """Returns the same with its attributes, read when nobody had to know them before."""
+    if step.attributes is not None:
+        return step
+    return replace(step, attributes=attributes_of(git, step.commit))
 
 
 def landing_message(entry: Entry) -> str:
@@ -95,44 +130,81 @@ def landing_message(entry: Entry) -> str:
     return f"{subject}\n\n{body}Task: {work.task}\nEntry: {entry.entry_id}\n"
 
 
-def guard(git: Git, *, fork: str, landed: str, head: str, tree: str) -> None:
-    """Raises GuardTripped when `tree` on top of `landed` holds more than what `head` changed.
+def guard(git: Git, *, fork: str, onto: str, head: str, tree: str) -> Side:
+    """Returns what `tree` changes on `onto`; all four are trees.
 
-    `fork` is where `head` and `landed` part.
+    `fork` is where `head` and `onto` part. Raises GuardTripped when it is more than `head` changed.
     """
-    if fork == landed and tree == tree_of(git, head):
-        return
-    stray = strays(
-        landing=changed_paths(git, landed, tree),
-        submitted=Side(changed_paths(git, fork, head), renames(git, fork, head)),
-        landed=Side(changed_paths(git, fork, landed), renames(git, fork, landed)),
-    )
+    submitted, landing = compare(git, (fork, head), (onto, tree))
+    if set(landing.paths) <= set(submitted.paths):
+        return landing
+    (landed,) = compare(git, (fork, onto))
+    stray = strays(landing=landing.paths, submitted=submitted, landed=landed)
     if stray:
         raise GuardTripped(
-            f"Merging {head} into {landed} would change {stray[:10]}, which {head} does not change."
+            f"Merging the tree {head} would change {stray[:10]}, which it does not change itself."
         )
+    return landing
 
 
-def _conflicted(
-    repository: Repository, entry: Entry, merged: Merged, *, fork: str, landed: str
-) -> NoPlan:
+def hand_back(
+    repository: Repository, entry: Entry, merged: Merged, *, fork: Fork, landed: Step
+) -> tuple[str, tuple[Conflict, ...]]:
+    """Keeps a conflict with its markers in a ref; returns what to do and what it is about."""
     git, head = repository.git, entry.submission.commit
-    message = f"Conflict of entry {entry.entry_id} with what has landed\n"
     marked = join(
-        git, tree=merged.tree, parents=(landed, head), message=message, when=entry.submitted_at
+        git,
+        tree=merged.tree,
+        parents=(landed.commit, head),
+        message=f"Conflict of entry {entry.entry_id} with what has landed\n",
+        when=entry.submitted_at,
     )
     set_ref(git, CONFLICTS + str(entry.entry_id), marked)
     conflicts = tuple(
-        _conflict(git, clash, merged.tree, fork, landed)
+        _conflict(git, clash, merged.tree, fork.commit, landed.commit)
         for clash in merged.clashes[:_MOST_CONFLICTS]
     )
-    paths = ", ".join(repr(clash.path) for clash in merged.clashes[:_MOST_CONFLICTS])
-    return NoPlan(
-        EntryStatus.CONFLICTED,
-        f"It conflicts with what has landed in {paths}. Run `git merge {landed[:12]}` in the "
-        "lane, resolve, commit, and submit again.",
+    return (
+        f"It conflicts with what has landed in {clashing_paths(merged)}. Run "
+        f"`git merge {landed.commit[:12]}` in the lane, resolve, commit, and submit again.",
         conflicts,
     )
+
+
+def clashing_paths(merged: Merged) -> str:
+    """Returns the paths of a failed merge for a message."""
+    return ", ".join(repr(clash.path) for clash in merged.clashes[:_MOST_CONFLICTS])
+
+
+def _guarded(
+    repository: Repository,
+    entry: Entry,
+    head: Head,
+    fork: Fork,
+    onto: Step,
+    tree: str,
+    *,
+    note: str = "",
+) -> Step | None:
+    if tree == onto.tree:
+        return None
+    git = repository.git
+    changed = guard(git, fork=fork.tree, onto=onto.tree, head=head.tree, tree=tree)
+    commit = squash(
+        git,
+        tree=tree,
+        onto=onto.commit,
+        head=head,
+        message=landing_message(entry),
+        when=entry.submitted_at,
+    )
+    return Step(commit, tree, _attributes(git, onto, commit, changed), note)
+
+
+def _attributes(git: Git, onto: Step, commit: str, changed: Side) -> Attributes | None:
+    if any(path.rpartition("/")[2] == ATTRIBUTES for path in changed.paths):
+        return attributes_of(git, commit)
+    return onto.attributes
 
 
 def _conflict(git: Git, clash: Clash, tree: str, fork: str, landed: str) -> Conflict:

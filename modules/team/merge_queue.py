@@ -6,9 +6,10 @@ are in merge_rules.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
+from modules.git.check_tree import end_left_over_git
 from modules.git.merging import join, revert
 from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref, read_refs, tree_of
 from modules.git.repository import Repository, exclude_own_folders
@@ -22,15 +23,19 @@ from modules.records.queue_records import (
     EntrySubmitted,
 )
 from modules.store.locks import held
-from modules.team.check import Wrap
+from modules.team.check import Wrap, end_left_over_checks
 from modules.team.lander import Lander
-from modules.team.merge_rules import can_move, refused_before, superseded
-from modules.team.proof import Prover
+from modules.team.merge_rules import refused_before, superseded
+from modules.team.probe_pace import Limits
+from modules.team.probes import Probes
+from modules.team.proof import TreeProver
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
+from modules.team.queue_state import can_move
 from modules.team.submission import examine
 
 _LOCK_SECONDS = 2.0
+DEFAULT_LIMITS = Limits(lanes=4)
 
 
 class QueueRefusal(CrewyardError):
@@ -53,6 +58,8 @@ class MergeQueue:
         check_timeout_seconds: float,
         clock: Callable[[], datetime],
         environment: Mapping[str, str],
+        cores: int = 2,
+        limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap = lambda argv, folder, scratch: argv,
         on_change: Callable[[Entry], None] = lambda entry: None,
         may_land: Callable[[Entry], str | None] = lambda entry: None,
@@ -63,7 +70,7 @@ class MergeQueue:
         self._clock = clock
         self._log = QueueLog(repository.paths, clock=clock, on_change=on_change)
         self._publisher = Publisher(repository, self._log, step=step)
-        prover = Prover(
+        prover = TreeProver(
             repository,
             timeout_seconds=check_timeout_seconds,
             environment=environment,
@@ -73,12 +80,14 @@ class MergeQueue:
             repository,
             self._log,
             self._publisher,
-            prover,
+            Probes(prover, logs=repository.paths.checks, cores=cores, limits=limits),
             check=check,
             may_land=may_land,
             step=step,
         )
         self._turn = asyncio.Lock()
+        self._held = ExitStack()
+        """The queue's lock, while checks run."""
 
     @property
     def target(self) -> str:
@@ -111,8 +120,9 @@ class MergeQueue:
         return self._log.skipped_lines
 
     def refresh(self) -> None:
-        """Takes in what other processes wrote."""
+        """Takes in what other processes wrote, and looks at tasks and branches anew."""
         self._log.catch_up()
+        self._lander.stir()
 
     def entries(self) -> list[Entry]:
         """Returns all entries, oldest first."""
@@ -214,38 +224,53 @@ class MergeQueue:
             return [EntryReturned(at=self._clock(), entry_id=entry_id, reason="retried")]
 
         self._log.write(decide)
+        self._lander.stir()
         return self.entry(entry_id)
 
     def reject(self, entry_id: int, reason: str) -> Entry:
         """Takes an open entry out; raises QueueRefusal when it is landing or came to its end."""
 
         def decide() -> list[AnyQueueRecord]:
-            entry, landing = self.entry(entry_id), self._log.state.landing
-            if landing is not None and landing.entry_id == entry_id:
+            entry = self.entry(entry_id)
+            if self._log.state.is_landing(entry_id):
                 raise QueueRefusal(f"Entry {entry_id} is landing; that can't be stopped.")
             if not can_move(entry.status, EntryStatus.REJECTED):
                 raise QueueRefusal(f"Entry {entry_id} is {entry.status} already.")
             return [self._ended(entry_id, EntryStatus.REJECTED, reason)]
 
         self._log.write(decide)
+        self._lander.stir()
         return self.entry(entry_id)
 
     def recover(self) -> None:
         """Makes good whatever a killed run left half done; done once at start; blocks."""
         exclude_own_folders(self._repository)
         with self._locked():
+            end_left_over_git(self._repository)
+            end_left_over_checks(self._repository.paths.lanes)
             self._lander.recover()
 
     async def land_next(self) -> Entry | None:
-        """Takes the entry whose turn it is to its end, and returns it.
+        """Returns the next entry that came to its end; many are checked and landed at once.
 
         Returns None when none can be taken up: there is none, or `pause_reason` says why not. An
-        entry whose check proved nothing comes back queued.
+        entry that waits for something else to land comes back queued. Checks go on when it has
+        returned; it has to be called again, or `stop`.
         """
         self._log.join_loop()
         async with self._turn:
-            with self._locked():
+            self._hold()
+            try:
                 return await self._lander.land_next()
+            finally:
+                if not self._lander.is_at_work:
+                    self._held.close()
+
+    async def stop(self) -> None:
+        """Stops all checks; their entries are checked again by whoever goes on."""
+        async with self._turn:
+            await self._lander.stop()
+            self._held.close()
 
     def _enter(self, submission: Submission, nothing_new: str) -> Entry:
         entered: list[int] = []
@@ -271,6 +296,7 @@ class MergeQueue:
             return records
 
         self._log.write(decide)
+        self._lander.stir()
         return self.entry(entered[0])
 
     def _pin(self, commit: str) -> int:
@@ -288,6 +314,12 @@ class MergeQueue:
 
     def _ended(self, entry_id: int, status: EntryStatus, reason: str) -> EntrySettled:
         return EntrySettled(at=self._clock(), entry_id=entry_id, status=status, reason=reason)
+
+    def _hold(self) -> None:
+        """Takes the queue's lock, unless checks of before still run under it."""
+        if not self._lander.is_at_work:
+            self._held.close()
+            self._held.enter_context(self._locked())
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

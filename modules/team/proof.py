@@ -1,26 +1,33 @@
-"""Proves a commit: runs checks on exactly that commit, in the queue's own worktree."""
+"""Proves a commit: runs checks on exactly that commit, in one of the queue's own worktrees."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from modules.git.check_tree import check_tree_path, check_tree_problem, point_check_tree
-from modules.git.refs import tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import GitFault
 from modules.records.merges import CheckOutcome, Receipt
 from modules.team.check import CheckRun, Wrap, run_check
+from modules.team.check_rules import failed_tests
 
-_NUMBER = 1
+_LANE_VARIABLE = "CREWYARD_CHECK_LANE"
+_ResultT = TypeVar("_ResultT")
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A receipt, and the reason where the check proved nothing."""
+    """A receipt, with what else a run told."""
 
     receipt: Receipt
     why: str = ""
+    """The reason where the check proved nothing."""
+    failed_tests: tuple[str, ...] = ()
+    cpu_seconds: float | None = None
+    """None when some command did not end by itself."""
 
     @property
     def text(self) -> str:
@@ -39,8 +46,27 @@ class Proof:
                 return f"The check {receipt.command!r} could not run: {self.why}"
 
 
-class Prover:
-    """Runs checks one at a time in one worktree."""
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be proven: commands on one commit, in the worktree of one lane."""
+
+    commit: str
+    tree: str
+    commands: tuple[str, ...]
+    lane: int
+    log: Path
+
+
+class Prover(Protocol):
+    """Proves commits, several at once when each has a lane of its own."""
+
+    async def prove(self, job: Job) -> Proof:
+        """Runs the commands, one after the other, until one does not pass."""
+        ...
+
+
+class TreeProver:
+    """Runs checks in worktrees, one for each lane."""
 
     def __init__(
         self,
@@ -55,50 +81,70 @@ class Prover:
         self._environment = environment
         self._wrap = wrap
 
-    async def prove(self, commit: str, commands: Sequence[str], *, log: Path) -> Proof:
-        """Runs the commands on `commit`, one after the other, until one does not pass."""
-        tree = await asyncio.to_thread(tree_of, self._repository.git, commit)
-        obstacle = await asyncio.to_thread(self._prepare, commit, log)
-        seconds = 0.0
-        for command in commands:
-            run = obstacle or await self._run(command, commit, log)
-            seconds += run.seconds
-            if run.outcome is not CheckOutcome.PASSED:
+    async def prove(self, job: Job) -> Proof:
+        """Runs the commands, one after the other, until one does not pass."""
+        obstacle = await _to_its_end(lambda: self._prepare(job))
+        runs: list[CheckRun] = []
+        for command in job.commands:
+            runs.append(obstacle or await self._run(command, job))
+            if runs[-1].outcome is not CheckOutcome.PASSED:
                 break
         else:
-            command = " && ".join(commands)
+            command = " && ".join(job.commands)
+        last = runs[-1]
         receipt = Receipt(
-            tree=tree,
+            tree=job.tree,
             command=command,
-            outcome=run.outcome,
-            exit_code=run.exit_code,
-            seconds=round(seconds, 3),
-            log=str(log.relative_to(self._repository.root)),
+            outcome=last.outcome,
+            exit_code=last.exit_code,
+            seconds=round(sum(run.seconds for run in runs), 3),
+            log=str(job.log.relative_to(self._repository.root)),
         )
-        return Proof(receipt, run.why)
+        times = [run.cpu_seconds for run in runs if run.cpu_seconds is not None]
+        return Proof(
+            receipt,
+            last.why,
+            () if last.outcome is CheckOutcome.PASSED else failed_tests(last.tail),
+            sum(times) if len(times) == len(runs) else None,
+        )
 
-    def _prepare(self, commit: str, log: Path) -> CheckRun | None:
+    def _prepare(self, job: Job) -> CheckRun | None:
         """Brings the worktree to the commit; returns the run that can't be when that fails."""
         try:
-            log.unlink(missing_ok=True)
-            point_check_tree(self._repository, _NUMBER, commit)
+            job.log.unlink(missing_ok=True)
+            point_check_tree(self._repository, job.lane, job.commit)
         except (GitFault, OSError) as error:
             # A full disk, say; the queue waits and tells a person.
             return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=str(error))
         return None
 
-    async def _run(self, command: str, commit: str, log: Path) -> CheckRun:
-        folder = check_tree_path(self._repository, _NUMBER)
+    async def _run(self, command: str, job: Job) -> CheckRun:
+        folder = check_tree_path(self._repository, job.lane)
         run = await run_check(
             command,
             folder=folder,
             timeout_seconds=self._timeout_seconds,
-            environment=self._environment,
-            log_path=log,
+            environment={**self._environment, _LANE_VARIABLE: str(job.lane)},
+            log_path=job.log,
             scratch=self._repository.paths.temporary / folder.name,
             wrap=self._wrap,
         )
         if run.outcome is not CheckOutcome.PASSED:
             return run
-        why = await asyncio.to_thread(check_tree_problem, self._repository, _NUMBER, commit)
+        why = await _to_its_end(lambda: check_tree_problem(self._repository, job.lane, job.commit))
         return replace(run, outcome=CheckOutcome.COULD_NOT_RUN, why=why) if why else run
+
+
+async def _to_its_end(work: Callable[[], _ResultT]) -> _ResultT:
+    """Does `work` in a thread; cancelled meanwhile it still waits: nobody else may use the tree."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        while not thread.done():
+            # A second cancellation is no reason to go either; the first one is passed on below.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({thread})
+        if not thread.cancelled():
+            thread.exception()
+        raise

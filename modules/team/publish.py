@@ -1,10 +1,11 @@
 """Lets the target branch follow what has landed, and what has landed follow the person.
 
-The rules are in merge_rules (8) and git.following; here they are carried out: every move of the
+The rules are in merge_rules (4) and git.following; here they are carried out: every move of the
 branch is written to the journal before and after, and one that was cut off is put right first.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import assert_never
 
 from modules.git.following import follow, hindrance, put_right
@@ -15,20 +16,24 @@ from modules.git.refs import (
     durable,
     is_ancestor,
     move_ref,
-    read_ref,
     read_refs,
     set_ref,
 )
 from modules.git.repository import Repository
 from modules.git.run_git import GitTimedOut
-from modules.records.queue_records import (
-    AnyQueueRecord,
-    PublishEnded,
-    PublishIntended,
-    TargetAdopted,
-)
+from modules.records.queue_records import PublishEnded, PublishIntended, TargetAdopted
 from modules.team.merge_rules import Position, position
 from modules.team.queue_log import QueueLog
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Where things stood when they were last looked at; all are commits."""
+
+    target: str = ""
+    landed: str = ""
+    published: str = ""
+    where: Position = Position.LEVEL
 
 
 class Publisher:
@@ -43,46 +48,75 @@ class Publisher:
         self._step = step
         self.landed_ref = LANDED + repository.target
         self._published_ref = PUBLISHED + repository.target
+        self._ancestry: dict[tuple[str, str], bool] = {}
+        self._tried = ("", "")
+        """The target and what had landed, when following was last tried."""
+        self.seen = Sight()
         self.held = ""
         """Why the target branch does not follow; empty when it does."""
         self.problem = ""
         """What is wrong with the target branch itself, so that nothing may land."""
-        self.where = Position.LEVEL
-        """Where the target branch stood when it was last looked at."""
 
     @property
     def landed(self) -> str:
         """The commit that has landed last; the target branch's own before the first landing."""
-        return read_ref(self._git, self.landed_ref) or self.target
+        refs = read_refs(self._git, self.landed_ref, self._repository.target_ref)
+        return refs.get(self.landed_ref) or refs.get(self._repository.target_ref, "")
 
-    @property
-    def target(self) -> str:
-        """The commit of the target branch; empty when the branch is gone."""
-        return read_ref(self._git, self._repository.target_ref)
+    def look(self, *also: str) -> dict[str, str]:
+        """Reads where branch and landings stand, and adopts commits put on top of landings.
 
-    def begin(self) -> tuple[str, str, str]:
-        """Returns the target branch's commit, what has landed, and what was published last.
-
-        Makes our refs where there are none: by then all that is on the branch has landed.
+        Returns the refs it read, those named in `also` among them.
         """
         names = (self._repository.target_ref, self.landed_ref, self._published_ref)
-        refs = read_refs(self._git, *names)
-        target, landed, published = (refs.get(name, "") for name in names)
+        refs = read_refs(self._git, *names, *also)
+        target, landed, published = self._begun(*(refs.get(name, "") for name in names))
+        where = position(
+            target=target, landed=landed, published=published, is_ancestor=self._is_ancestor
+        )
+        self.problem = self._problem(where, landed, target)
+        if where is Position.AHEAD:
+            move_ref(durable(self._git), self.landed_ref, new=target, old=landed)
+            self._note_adoption(landed, target)
+            landed, where = target, Position.LEVEL
+        if where is Position.LEVEL and published != landed:
+            set_ref(self._git, self._published_ref, landed)
+            published = landed
+        self.seen = Sight(target, landed, published, where)
+        return refs
+
+    def note_landing(self, old: str, new: str) -> None:
+        """Takes in that what has landed was moved from `old` to `new`, a child of it."""
+        self._ancestry |= {(old, new): True, (new, old): False}
+
+    def follow(self, *, anew: bool = False) -> None:
+        """Lets the branch follow; what was refused is tried again once it differs, or `anew`."""
+        now = (self.seen.target, self.seen.landed)
+        if now == self._tried and not anew:
+            return
+        self._tried = now
+        self.held = self._put_right() or self._follow()
+
+    def _begun(self, target: str, landed: str, published: str) -> tuple[str, str, str]:
+        """Makes our refs where there are none: by then all that is on the branch has landed."""
         if target and not landed:
             move_ref(durable(self._git), self.landed_ref, new=target, old="")
             set_ref(self._git, self._published_ref, target)
             self._note_adoption("", target)
-            landed = published = target
+            return target, target, target
         if target and not published:
             # We were killed between the two refs: nothing has been followed to yet.
             set_ref(self._git, self._published_ref, target)
             published = target
         return target, landed, published
 
-    def publish(self) -> str:
-        """Brings branch and landings together; returns why the branch can't follow, or empty."""
-        self.held = self._put_right() or self._bring_together()
-        return self.held
+    def _is_ancestor(self, older: str, newer: str) -> bool:
+        """True when `newer` contains `older`; that never changes, so it is asked once."""
+        if older == newer:
+            return True
+        if (older, newer) not in self._ancestry:
+            self._ancestry[older, newer] = is_ancestor(self._git, older, newer)
+        return self._ancestry[older, newer]
 
     def _put_right(self) -> str:
         cut_off = self._log.state.publishing
@@ -91,29 +125,15 @@ class Publisher:
         reason = put_right(self._repository, old=cut_off.from_commit, new=cut_off.to_commit)
         if not reason:
             self._end(cut_off.to_commit, "a move that was cut off was put right")
+            self.look()
         return reason
 
-    def _bring_together(self) -> str:
-        target, landed, published = self.begin()
-        self.where = position(
-            target=target,
-            landed=landed,
-            published=published,
-            is_ancestor=lambda older, newer: is_ancestor(self._git, older, newer),
-        )
-        self.problem = self._problem(landed, target)
-        match self.where:
-            case Position.LEVEL:
-                if published != landed:
-                    set_ref(self._git, self._published_ref, landed)
-                return ""
-            case Position.AHEAD:
-                move_ref(durable(self._git), self.landed_ref, new=target, old=landed)
-                set_ref(self._git, self._published_ref, target)
-                self._note_adoption(landed, target)
+    def _follow(self) -> str:
+        match self.seen.where:
+            case Position.LEVEL | Position.AHEAD:
                 return ""
             case Position.BEHIND:
-                return self._follow(target, landed)
+                return self._move(self.seen.target, self.seen.landed)
             case Position.BESIDE:
                 return (
                     f"{self._repository.target!r} has commits of its own; the queue merges them "
@@ -122,9 +142,9 @@ class Publisher:
             case Position.SET_BACK | Position.GONE:
                 return self.problem
             case _:
-                assert_never(self.where)
+                assert_never(self.seen.where)
 
-    def _follow(self, old: str, new: str) -> str:
+    def _move(self, old: str, new: str) -> str:
         reason = hindrance(self._repository, old=old, new=new)
         if reason:
             return reason
@@ -145,6 +165,7 @@ class Publisher:
         self._end(new, reason)
         if not reason:
             set_ref(self._git, self._published_ref, new)
+            self.seen = Sight(new, new, new, Position.LEVEL)
         return reason
 
     def _end(self, to_commit: str, held: str) -> None:
@@ -158,22 +179,23 @@ class Publisher:
         )
 
     def _note_adoption(self, old: str, new: str) -> None:
-        record: AnyQueueRecord = TargetAdopted(
-            at=self._log.clock(),
-            target=self._repository.target,
-            from_commit=old,
-            to_commit=new,
+        self._log.note(
+            TargetAdopted(
+                at=self._log.clock(),
+                target=self._repository.target,
+                from_commit=old,
+                to_commit=new,
+            )
         )
-        self._log.note(record)
 
-    def _problem(self, landed: str, target: str) -> str:
+    def _problem(self, where: Position, landed: str, target: str) -> str:
         name = self._repository.target
-        if self.where is Position.GONE:
+        if where is Position.GONE:
             return (
                 f"The branch {name!r} is gone. Make it again (git branch {name} {landed[:12]}) "
                 "or start with another --target."
             )
-        if self.where is Position.SET_BACK:
+        if where is Position.SET_BACK:
             return (
                 f"The branch {name!r} was set back to {target[:12]}, behind what it had followed "
                 f"to. To have the landings back: git reset --keep {landed[:12]} on it. To go on "

@@ -9,7 +9,7 @@ from modules.records.merges import Entry
 from modules.records.queue_records import AnyQueueRecord
 from modules.store.journal import Journal
 from modules.store.paths import Paths
-from modules.team.merge_rules import QueueState
+from modules.team.queue_state import QueueState
 
 
 class QueueLog:
@@ -74,9 +74,7 @@ class QueueLog:
             return [self.state.entries[key] for key in sorted(self.state.entries)]
 
     def _apply(self, record: AnyQueueRecord) -> None:
-        entry = self.state.apply(record)
-        if entry is not None:
-            self._changed.append(entry)
+        self._changed += self.state.apply(record)
 
     def _taken(self) -> list[Entry]:
         changed, self._changed = self._changed, []

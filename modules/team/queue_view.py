@@ -4,7 +4,7 @@ from modules.records.merges import Entry
 from modules.records.queue_records import AnyQueueRecord
 from modules.store.journal import Journal
 from modules.store.paths import Paths
-from modules.team.merge_rules import QueueState
+from modules.team.queue_state import QueueState
 
 
 def read_entries(paths: Paths) -> list[Entry]:

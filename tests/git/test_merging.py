@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from modules.git.merging import Clash, Merged, conflict_hunk, merge_trees, revert, squash
-from modules.git.refs import RefMoved, changed_paths, delete_ref, move_ref, read_commit, read_ref
+from modules.git.refs import (
+    RefMoved,
+    changed_paths,
+    delete_ref,
+    move_ref,
+    read_commit,
+    read_heads,
+    read_ref,
+)
 from modules.git.repository import Repository
 from modules.git.run_git import GitFault
 from tests.repos import NOW, Repo, make_repo
@@ -161,7 +169,14 @@ def test_squash_when_done_twice_then_is_the_same_commit_by_the_author(
     git = repository.git
 
     first, second = (
-        squash(git, tree=repo.rev(f"{head}^{{tree}}"), onto=base, head=head, message="m", when=NOW)
+        squash(
+            git,
+            tree=repo.rev(f"{head}^{{tree}}"),
+            onto=base,
+            head=read_heads(git, [head])[head],
+            message="m",
+            when=NOW,
+        )
         for _ in range(2)
     )
 

@@ -11,7 +11,8 @@ from modules.git.lane_state import Lane
 from modules.git.lanes import make_lane
 from modules.git.repository import Repository
 from modules.records.merges import Entry, Submission
-from modules.team.merge_queue import MergeQueue
+from modules.team.merge_queue import DEFAULT_LIMITS, MergeQueue
+from modules.team.probe_pace import Limits
 from tests.repos import NOW, Repo, make_repo
 
 CHECK = "test ! -e broken"
@@ -38,6 +39,8 @@ class QueueCase:
     step: Callable[[str], None] = lambda name: None
     may_land: Callable[[Entry], str | None] = lambda entry: None
     timeout_seconds: float = 60.0
+    cores: int = 2
+    limits: Limits = DEFAULT_LIMITS
     changed: list[tuple[int, str]] = field(default_factory=list)
     """The news of entries: id and status."""
 
@@ -53,6 +56,8 @@ class QueueCase:
             self.repository,
             check=self.check,
             check_timeout_seconds=self.timeout_seconds,
+            cores=self.cores,
+            limits=self.limits,
             clock=self.clock,
             environment={"PATH": os.environ["PATH"], "HOME": str(self.repo.home)},
             on_change=lambda entry: self.changed.append((entry.entry_id, str(entry.status))),
@@ -96,15 +101,29 @@ class QueueCase:
         return self.queue.submit(self.work(task, files))
 
     def land(self) -> Entry | None:
-        """Takes one entry to its end."""
-        return asyncio.run(self.queue.land_next())
+        """Takes one entry to its end; checks of others are stopped."""
+
+        async def land() -> Entry | None:
+            entry = await self.queue.land_next()
+            await self.queue.stop()
+            return entry
+
+        return asyncio.run(land())
 
     def drain(self) -> list[str]:
         """Takes all entries to their ends; returns their statuses."""
-        statuses = []
-        while (entry := self.land()) is not None:
-            statuses.append(str(entry.status))
-        return statuses
+        return [str(entry.status) for entry in self.drained()]
+
+    def drained(self) -> list[Entry]:
+        """Takes all entries to their ends; returns them in the order they came there."""
+
+        async def drain() -> list[Entry]:
+            entries = []
+            while (entry := await self.queue.land_next()) is not None:
+                entries.append(entry)
+            return entries
+
+        return asyncio.run(drain())
 
     def files(self, commit: str = "main") -> list[str]:
         """Returns the paths in a commit."""

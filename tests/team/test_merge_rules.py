@@ -1,64 +1,13 @@
 """Tests of modules/team/merge_rules.py."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from modules.records.merges import CheckOutcome, Entry, EntryStatus, Receipt, Submission
-from modules.records.queue_records import (
-    AnyQueueRecord,
-    CheckBegun,
-    EntryReturned,
-    EntrySettled,
-    EntrySubmitted,
-    LandingAbandoned,
-    LandingDone,
-    LandingIntended,
-)
-from modules.team.merge_rules import (
-    Position,
-    QueueState,
-    Side,
-    Verdict,
-    next_entry,
-    position,
-    refused_before,
-    strays,
-    verdict,
-)
+from modules.git.changes import Side
+from modules.records.merges import Entry, EntryStatus, Submission
+from modules.team.merge_rules import Position, in_turn, position, refused_before, strays
 from tests.repos import NOW
-
-RECEIPT = Receipt(tree="t1", command="check", outcome=CheckOutcome.PASSED, exit_code=0, seconds=1.0)
-SUBMISSION = Submission(
-    task=1,
-    subject="s",
-    attempt=1,
-    generation=1,
-    worker="w",
-    branch="wt/t1-1",
-    commit="c1",
-    base="b",
-    summary="",
-    files=(),
-)
-SUBMITTED = EntrySubmitted(at=NOW, entry_id=1, target="main", submission=SUBMISSION)
-CHECKING = CheckBegun(at=NOW, entry_id=1, tree="t1")
-INTENDED = LandingIntended(
-    at=NOW, entry_id=1, target="main", from_commit="l0", to_commit="l1", receipt=RECEIPT
-)
-DONE = LandingDone(at=NOW, entry_id=1, target="main", to_commit="l1")
-
-
-def settled(status: EntryStatus, **facts: Any) -> EntrySettled:
-    return EntrySettled(at=NOW, entry_id=1, status=status, reason="why", **facts)
-
-
-def fold(*records: AnyQueueRecord) -> QueueState:
-    state = QueueState()
-    for record in records:
-        state.apply(record)
-    return state
 
 
 def entry(
@@ -86,88 +35,22 @@ def entry(
     )
 
 
-def test_fold_of_a_landing_then_the_entry_is_merged_with_its_receipt() -> None:
-    state = fold(SUBMITTED, CHECKING, INTENDED, DONE)
-
-    assert state.entries[1] == Entry(
-        entry_id=1,
-        submission=SUBMISSION,
-        status=EntryStatus.MERGED,
-        submitted_at=NOW,
-        changed_at=NOW,
-        receipt=RECEIPT,
-        landed_as="l1",
-    )
-    assert state.landing is None
-
-
 @pytest.mark.parametrize(
-    ("records", "status"),
+    ("entries", "first", "order"),
     [
-        ((SUBMITTED, DONE), EntryStatus.QUEUED),
-        ((SUBMITTED, settled(EntryStatus.MERGED)), EntryStatus.QUEUED),
-        ((SUBMITTED, INTENDED, DONE), EntryStatus.QUEUED),
-        ((SUBMITTED, CHECKING, INTENDED, settled(EntryStatus.REJECTED)), EntryStatus.CHECKING),
-        (
-            (SUBMITTED, CHECKING, INTENDED, settled(EntryStatus.REJECTED), DONE),
-            EntryStatus.MERGED,
-        ),
-        (
-            (SUBMITTED, CHECKING, INTENDED, DONE, settled(EntryStatus.FAILED)),
-            EntryStatus.MERGED,
-        ),
-        (
-            (
-                SUBMITTED,
-                CHECKING,
-                INTENDED,
-                DONE,
-                EntryReturned(at=NOW, entry_id=1, reason="again"),
-            ),
-            EntryStatus.MERGED,
-        ),
-        ((SUBMITTED, settled(EntryStatus.NO_CHANGES), CHECKING), EntryStatus.NO_CHANGES),
-        ((SUBMITTED, settled(EntryStatus.REJECTED), CHECKING), EntryStatus.REJECTED),
-        (
-            (
-                SUBMITTED,
-                CHECKING,
-                INTENDED,
-                LandingAbandoned(at=NOW, entry_id=1, target="main", to_commit="l1", reason="moved"),
-            ),
-            EntryStatus.QUEUED,
-        ),
-        ((SUBMITTED, CHECKING, SUBMITTED), EntryStatus.CHECKING),
+        ([entry(1), entry(2, priority=0)], [], [2, 1]),
+        ([entry(2), entry(1, minutes=1)], [], [2, 1]),
+        ([entry(2), entry(1)], [], [1, 2]),
+        ([entry(1, minutes=-100, priority=4), entry(2, priority=2)], [], [1, 2]),
+        ([entry(1), entry(2), entry(3, priority=0)], [2, 9], [2, 3, 1]),
+        ([entry(1), entry(2)], [2, 1], [2, 1]),
+        ([], [1], []),
     ],
 )
-def test_fold_of_illegal_moves_then_they_change_nothing(
-    records: tuple[AnyQueueRecord, ...], status: EntryStatus
+def test_in_turn_then_known_ones_lead_and_urgency_age_and_id_decide_the_rest(
+    entries: list[Entry], first: list[int], order: list[int]
 ) -> None:
-    assert fold(*records).entries[1].status is status
-
-
-def test_fold_of_records_about_unknown_entries_then_nothing_is_there() -> None:
-    state = fold(CHECKING, settled(EntryStatus.FAILED), DONE)
-
-    assert state.entries == {}
-    assert state.next_id == 1
-
-
-@pytest.mark.parametrize(
-    ("entries", "first"),
-    [
-        ([entry(1), entry(2, priority=0)], 2),
-        ([entry(2), entry(1, minutes=1)], 2),
-        ([entry(2), entry(1)], 1),
-        ([entry(1, status="checking"), entry(2)], 2),
-        ([entry(1, minutes=-100, priority=4), entry(2, priority=2)], 1),
-        ([], None),
-    ],
-)
-def test_next_entry_then_urgency_age_and_id_decide(entries: list[Entry], first: int | None) -> None:
-    chosen = next_entry(entries, now=NOW)
-
-    assert (chosen.entry_id if chosen else None) == first
+    assert [e.entry_id for e in in_turn(entries, first=first, now=NOW)] == order
 
 
 def test_refused_before_then_only_the_same_commit_of_the_task_counts() -> None:
@@ -177,28 +60,6 @@ def test_refused_before_then_only_the_same_commit_of_the_task_counts() -> None:
     assert refused_before(entries, task=2, commit="c1") is None
     assert refused_before(entries, task=1, commit="c2") is None
     assert refused_before(entries, task=1, commit="c3") is None
-
-
-@pytest.mark.parametrize(
-    ("outcome", "on_landed", "decided"),
-    [
-        ("passed", None, Verdict.LAND),
-        ("failed", None, Verdict.FAIL),
-        ("timed_out", None, Verdict.FAIL),
-        ("no_tests", None, Verdict.TRY_LANDED),
-        ("could_not_run", None, Verdict.TRY_LANDED),
-        ("no_tests", "passed", Verdict.FAIL),
-        ("no_tests", "no_tests", Verdict.WAIT),
-        ("no_tests", "failed", Verdict.WAIT),
-        ("could_not_run", "timed_out", Verdict.WAIT),
-    ],
-)
-def test_verdict_then_only_a_pass_lands(
-    outcome: str, on_landed: str | None, decided: Verdict
-) -> None:
-    landed = CheckOutcome(on_landed) if on_landed else None
-
-    assert verdict(CheckOutcome(outcome), on_landed=landed) is decided
 
 
 @pytest.mark.parametrize(

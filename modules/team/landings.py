@@ -1,0 +1,156 @@
+"""Moves what has landed: intent in the journal → compare-and-swap → done in the journal.
+
+A crash between any two of these is made good by `finish`: the commit exists and is the same again,
+and ancestry tells which steps were done.
+"""
+
+from collections.abc import Callable
+
+from modules.git.refs import RefMoved, durable, is_ancestor, move_ref, read_commit, read_ref
+from modules.git.repository import Repository
+from modules.git.run_git import GitFault
+from modules.records.merges import FINAL_STATUSES, Entry, EntryStatus, Receipt
+from modules.records.queue_records import (
+    NO_ENTRY,
+    AnyQueueRecord,
+    CheckBegun,
+    FlakeSeen,
+    Landing,
+    LandingAbandoned,
+    LandingDone,
+    LandingIntended,
+)
+from modules.team.chain import Stack
+from modules.team.probes import Probes
+from modules.team.proof import Proof
+from modules.team.publish import Publisher
+from modules.team.queue_log import QueueLog
+
+_SHOWN = 5
+
+
+class Landings:
+    """Lands proven stacks on one target; only the holder of the queue's lock may use it."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        log: QueueLog,
+        publisher: Publisher,
+        probes: Probes,
+        *,
+        check: str,
+        step: Callable[[str], None],
+    ) -> None:
+        self._git = repository.git
+        self._target = repository.target
+        self._log = log
+        self._publisher = publisher
+        self._probes = probes
+        self._check = check
+        self._step = step
+
+    def land(self, stack: Stack) -> None:
+        """Lands a proven stack; does nothing when one of its entries was taken out meanwhile."""
+        proof = self._probes.passed(stack, stack.commands(self._check))
+        if proof is None:
+            raise RuntimeError(f"{stack.top.commit} has no proof.")
+        parts, flakes = self._parts(stack, proof.receipt)
+
+        def intend() -> list[AnyQueueRecord]:
+            entries = [self._log.state.entries[part.entry_id] for part in parts]
+            if any(entry.status in FINAL_STATUSES for entry in entries):
+                return []
+            begun = [
+                CheckBegun(at=self._log.clock(), entry_id=entry.entry_id, tree=proof.receipt.tree)
+                for entry in entries
+                if entry.status is EntryStatus.QUEUED
+            ]
+            intent = LandingIntended(
+                at=self._log.clock(),
+                target=self._target,
+                from_commit=stack.landed.commit,
+                to_commit=stack.top.commit,
+                receipt=proof.receipt,
+                landings=tuple(parts),
+            )
+            return [*begun, *flakes, intent]
+
+        self._step("intend to land")
+        self._log.write(intend)
+        self.finish()
+
+    def finish(self) -> None:
+        """Takes an intended landing to its end, wherever it was left."""
+        intent = self._log.state.landing
+        if intent is None or intent.target != self._target:
+            return
+        self._step("land")
+        landed = self._moved(intent)
+        self._step("record the landing")
+        now, to = self._log.clock(), intent.to_commit
+        if landed == to or (landed and read_commit(self._git, to) and self._has(landed, to)):
+            ids_and_commits = [(part.entry_id, part.commit) for part in intent.landings]
+            self._log.note(
+                *(
+                    LandingDone(at=now, entry_id=entry_id, target=self._target, to_commit=commit)
+                    for entry_id, commit in ids_and_commits or [(NO_ENTRY, to)]
+                )
+            )
+            return
+        reason = f"What has landed moved to {landed[:12]} meanwhile."
+        if landed == intent.from_commit:
+            reason = f"The commit {to[:12]} it should land as is gone."
+        self._log.note(LandingAbandoned(at=now, target=self._target, to_commit=to, reason=reason))
+
+    def _parts(self, stack: Stack, proof: Receipt) -> tuple[list[Landing], list[FlakeSeen]]:
+        """Returns what each entry lands with, and the flaky checks among them."""
+        parts: list[Landing] = []
+        flakes: list[FlakeSeen] = []
+        for length, link in enumerate(stack.links, 1):
+            prefix = Stack(stack.landed, stack.links[:length])
+            commands = prefix.commands(self._check)
+            own = self._probes.passed(prefix, commands)
+            seen = [self._flake(failed) for failed in self._probes.failures(prefix, commands)]
+            flakes += seen
+            if isinstance(link.item, Entry):
+                part = Landing(
+                    entry_id=link.item.entry_id,
+                    commit=link.step.commit,
+                    receipt=own.receipt if own else proof,
+                    note=" ".join([link.step.note, *map(self._told, seen)]).strip(),
+                )
+                parts.append(part)
+        return parts, flakes
+
+    def _flake(self, failed: Proof) -> FlakeSeen:
+        return FlakeSeen(
+            at=self._log.clock(),
+            tree=failed.receipt.tree,
+            command=failed.receipt.command,
+            log=failed.receipt.log,
+            tests=failed.failed_tests,
+        )
+
+    def _told(self, flake: FlakeSeen) -> str:
+        counts = self._log.state.flakes
+        names = flake.tests or (flake.command,)
+        told = ", ".join(f"{name!r} (time {counts[name] + 1})" for name in names[:_SHOWN])
+        return f"Flaky: {told} failed, then passed; see {flake.log}."
+
+    def _moved(self, intent: LandingIntended) -> str:
+        """Moves what has landed if it is still where it was; returns where it is."""
+        ref, old, new = self._publisher.landed_ref, intent.from_commit, intent.to_commit
+        try:
+            move_ref(durable(self._git), ref, new=new, old=old)
+        except RefMoved:
+            return read_ref(self._git, ref)
+        except GitFault:
+            if read_commit(self._git, new):
+                raise
+            return read_ref(self._git, ref)
+        self._publisher.note_landing(old, new)
+        return new
+
+    def _has(self, landed: str, commit: str) -> bool:
+        return is_ancestor(self._git, commit, landed)

@@ -1,0 +1,149 @@
+"""Which prefixes of a chain are checked next, and what the results decide; pure.
+
+A chain is a row of entries, merged one on top of the other onto what has landed. Its prefix of
+length n is its first n entries; the one of length 0 is what has landed by itself.
+
+1. Only a passed check lets anything land. The longest prefix that passed lands, whatever shorter
+   ones did: all of it is in the tree that was proven.
+2. Anything but a pass counts against a prefix: failed, timed out, no tests, could not run. For sure
+   it is bad when it did not pass twice, or when a longer one did not pass either; failures that
+   name different tests don't confirm each other.
+3. Only the first entry of a chain is ever blamed, so whoever stands before a culprit lands first.
+4. Before it is blamed, what has landed is checked alone. When that is bad for sure too, the fault
+   is not the entry's: it keeps its place and waits.
+5. While nothing is bad, prefixes a chunk apart are checked, as many as there are lanes.
+6. When a prefix is bad, lanes split what lies before its end into equal parts.
+7. A first entry that is bad but not for sure is checked again; lanes left over check longer
+   prefixes, whose outcome confirms or clears it.
+8. When what has landed is bad, each entry is checked alone: the one that mends it lands.
+9. Nothing here stops a check that runs; the chain it belongs to being gone is what does.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+
+class Ground(StrEnum):
+    """What the check says of what has landed, without any entry."""
+
+    UNKNOWN = "unknown"
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the check on one stack of entries."""
+
+    passed: bool = False
+    failures: tuple[frozenset[str], ...] = ()
+    """One for each run that did not pass: the names of the tests that failed, if it told any."""
+    is_running: bool = False
+
+
+class Act(StrEnum):
+    """What is done with entries of a chain."""
+
+    LAND = "land"
+    EJECT = "eject"
+    """The entry is to blame."""
+    WAIT = "wait"
+    """What has landed is to blame; the entry keeps its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the results decide."""
+
+    act: Act
+    stack: int
+    """Index of the prefix that lands, or whose last entry is ejected or waits."""
+
+
+def decide(prefixes: Sequence[Known], *, ground: Ground) -> Decision | None:
+    """Returns what follows for a chain, None while more has to be known."""
+    passed = [index for index, known in enumerate(prefixes) if known.passed]
+    if passed:
+        return Decision(Act.LAND, passed[-1])
+    if ground is Ground.UNKNOWN or not _is_bad_for_sure(prefixes):
+        return None
+    return Decision(Act.WAIT if ground is Ground.BAD else Act.EJECT, 0)
+
+
+def decide_alone(entries: Sequence[Known]) -> Decision | None:
+    """Returns what follows for entries that were each checked alone on a bad ground."""
+    for index, known in enumerate(entries):
+        if known.passed:
+            return Decision(Act.LAND, index)
+    for index, known in enumerate(entries):
+        if known.failures and not known.is_running:
+            return Decision(Act.WAIT, index)
+    return None
+
+
+def plan(
+    prefixes: Sequence[Known], *, ground: Ground, is_ground_running: bool, free: int, chunk: int
+) -> list[int]:
+    """Returns the lengths of the prefixes to start checking now, on `free` lanes."""
+    bad = next((n for n, known in enumerate(prefixes, 1) if known.failures), 0)
+    running = [n for n, known in enumerate(prefixes, 1) if known.is_running]
+    ends = [n for n, known in enumerate(prefixes, 1) if known.is_running or known.failures]
+    wanted: list[int] = []
+    if bad and ground is Ground.UNKNOWN and not is_ground_running:
+        wanted.append(0)
+    if bad > 1:
+        wanted += _split(bad, running, free - len(wanted))
+    elif bad and not prefixes[0].is_running and not _is_bad_for_sure(prefixes):
+        wanted.append(1)
+    if bad <= 1 and not _is_bad_for_sure(prefixes):
+        top = max(ends, default=0)
+        wanted += _spread(top, len(prefixes), free - len(wanted), chunk)
+    return wanted[: max(free, 0)]
+
+
+def plan_alone(entries: Sequence[Known], *, free: int) -> list[int]:
+    """Returns the indexes of the entries to start checking now, each alone."""
+    wanted = [n for n, k in enumerate(entries) if not (k.passed or k.failures or k.is_running)]
+    return wanted[: max(free, 0)]
+
+
+def _is_bad_for_sure(prefixes: Sequence[Known]) -> bool:
+    """True when the first entry's badness is confirmed, by itself or by a longer prefix."""
+    if not prefixes or not prefixes[0].failures:
+        return False
+    own = prefixes[0].failures
+    longer = [failed for known in prefixes[1:] for failed in known.failures]
+    return len(own) > 1 or any(_agree(failed, other) for failed in own for other in longer)
+
+
+def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
+    return not one or not other or bool(one & other)
+
+
+def _spread(top: int, end: int, free: int, chunk: int) -> list[int]:
+    """Returns ends of chunks beyond `top`; smaller chunks when so few entries are left."""
+    if free <= 0 or end <= top:
+        return []
+    step = min(chunk, math.ceil((end - top) / free))
+    return [min(top + step * n, end) for n in range(1, free + 1) if top + step * (n - 1) < end]
+
+
+def _split(bad: int, running: Sequence[int], free: int) -> list[int]:
+    """Returns lengths below `bad` that cut what lies between those that run into equal parts."""
+    marks = sorted({0, *(n for n in running if n < bad), bad})
+    gaps = list(pairwise(marks))
+    cuts = [0] * len(gaps)
+    for _ in range(max(free, 0)):
+        # The part that would still be the longest gets the next cut.
+        parts = [(end - start) / (cuts[n] + 1) for n, (start, end) in enumerate(gaps)]
+        widest = max(range(len(gaps)), key=parts.__getitem__)
+        if parts[widest] <= 1:
+            break
+        cuts[widest] += 1
+    found = set()
+    for (start, end), count in zip(gaps, cuts, strict=True):
+        found |= {start + (end - start) * n // (count + 1) for n in range(1, count + 1)}
+    return sorted(found - set(marks))

@@ -1,0 +1,192 @@
+"""Tests of modules/team/probe_plan.py: single decisions, then whole queues in virtual time."""
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modules.team.probe_pace import Limits
+from modules.team.probe_plan import (
+    Act,
+    Decision,
+    Ground,
+    Known,
+    decide,
+    decide_alone,
+    plan,
+    plan_alone,
+)
+from tests.team.queue_sim import Sim
+
+BLANK = Known()
+PASSED = Known(passed=True)
+RUNNING = Known(is_running=True)
+UNNAMED = frozenset[str]()
+RED = Known(failures=(UNNAMED,))
+TWICE_RED = Known(failures=(UNNAMED, UNNAMED))
+EJECT = Decision(Act.EJECT, 0)
+WAIT = Decision(Act.WAIT, 0)
+
+
+def red(*tests: str) -> Known:
+    return Known(failures=(frozenset(tests),))
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "ground", "decision"),
+    [
+        ([], Ground.GOOD, None),
+        ([BLANK, RUNNING], Ground.GOOD, None),
+        ([PASSED, BLANK, PASSED, RUNNING], Ground.UNKNOWN, Decision(Act.LAND, 2)),
+        ([RED, PASSED], Ground.BAD, Decision(Act.LAND, 1)),
+        ([RED, BLANK], Ground.GOOD, None),
+        ([RED, RED], Ground.GOOD, EJECT),
+        ([TWICE_RED], Ground.GOOD, EJECT),
+        ([TWICE_RED], Ground.UNKNOWN, None),
+        ([TWICE_RED], Ground.BAD, WAIT),
+        ([BLANK, TWICE_RED, RED], Ground.GOOD, None),
+        ([red("a"), red("b")], Ground.GOOD, None),
+        ([red("a"), red("b"), red("a", "c")], Ground.GOOD, EJECT),
+        ([red("a"), RED], Ground.GOOD, EJECT),
+    ],
+)
+def test_decide_then_a_pass_lands_and_only_sure_badness_of_the_first_is_blamed(
+    prefixes: list[Known], ground: Ground, decision: Decision | None
+) -> None:
+    assert decide(prefixes, ground=ground) == decision
+
+
+@pytest.mark.parametrize(
+    ("entries", "decision"),
+    [
+        ([BLANK, RUNNING], None),
+        ([RED, PASSED], Decision(Act.LAND, 1)),
+        ([BLANK, RED], Decision(Act.WAIT, 1)),
+        ([Known(failures=(UNNAMED,), is_running=True)], None),
+    ],
+)
+def test_decide_alone_then_one_that_mends_the_target_lands_and_the_rest_waits(
+    entries: list[Known], decision: Decision | None
+) -> None:
+    assert decide_alone(entries) == decision
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "ground", "free", "chunk", "wanted"),
+    [
+        ([BLANK] * 12, Ground.UNKNOWN, 3, 4, [4, 8, 12]),
+        ([BLANK] * 12, Ground.UNKNOWN, 4, 1, [1, 2, 3, 4]),
+        ([BLANK] * 5, Ground.UNKNOWN, 2, 4, [3, 5]),
+        ([BLANK] * 3, Ground.UNKNOWN, 4, 4, [1, 2, 3]),
+        ([BLANK, RUNNING, BLANK, BLANK], Ground.UNKNOWN, 2, 1, [3, 4]),
+        ([RUNNING], Ground.UNKNOWN, 2, 1, []),
+        ([BLANK], Ground.UNKNOWN, 0, 1, []),
+        ([BLANK] * 7 + [RED], Ground.GOOD, 1, 8, [4]),
+        ([BLANK] * 7 + [RED], Ground.GOOD, 3, 8, [2, 4, 6]),
+        ([BLANK] * 7 + [RED], Ground.UNKNOWN, 1, 8, [0]),
+        ([BLANK] * 3 + [RUNNING] + [BLANK] * 3 + [RED], Ground.GOOD, 2, 8, [2, 6]),
+        ([BLANK, RED, BLANK], Ground.GOOD, 4, 1, [1]),
+        ([RUNNING, RED], Ground.GOOD, 4, 1, []),
+        ([RED, BLANK, BLANK], Ground.GOOD, 2, 1, [1, 2]),
+        ([RED, BLANK, BLANK], Ground.UNKNOWN, 2, 1, [0, 1]),
+        ([Known(failures=(UNNAMED,), is_running=True), BLANK], Ground.GOOD, 2, 1, [2]),
+        ([TWICE_RED, BLANK], Ground.UNKNOWN, 2, 1, [0]),
+    ],
+)
+def test_plan_then_lanes_go_where_a_result_tells_most(
+    prefixes: list[Known], ground: Ground, free: int, chunk: int, wanted: list[int]
+) -> None:
+    found = plan(prefixes, ground=ground, is_ground_running=False, free=free, chunk=chunk)
+
+    assert found == wanted
+
+
+def test_plan_when_the_ground_is_being_checked_then_not_once_more() -> None:
+    assert plan([TWICE_RED], ground=Ground.UNKNOWN, is_ground_running=True, free=2, chunk=1) == []
+
+
+def test_plan_alone_then_each_entry_is_checked_once() -> None:
+    assert plan_alone([RED, RUNNING, BLANK, PASSED, BLANK], free=1) == [2]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    entries=st.integers(1, 30),
+    culprits=st.frozensets(st.integers(0, 29)),
+    lanes=st.integers(1, 8),
+    chunk=st.integers(1, 16),
+    check_cores=st.sampled_from([0.01, 1.0, 2.0]),
+    seed=st.integers(0, 2**32),
+)
+def test_run_when_checks_tell_the_truth_then_exactly_the_culprits_are_ejected(
+    entries: int, culprits: frozenset[int], lanes: int, chunk: int, check_cores: float, seed: int
+) -> None:
+    limits = Limits(lanes=lanes, chunk=chunk)
+    sim = Sim(entries, culprits, limits=limits, check_cores=check_cores, seed=seed).run()
+
+    assert sim.ejected == [n for n in range(entries) if n in culprits]
+    assert sim.landed == [n for n in range(entries) if n not in culprits]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    entries=st.integers(1, 20),
+    culprits=st.frozensets(st.integers(0, 19)),
+    lanes=st.integers(1, 4),
+    flake_rate=st.floats(0, 0.6),
+    seed=st.integers(0, 2**32),
+)
+def test_run_when_checks_lie_then_every_entry_still_ends_and_no_culprit_lands(
+    entries: int, culprits: frozenset[int], lanes: int, flake_rate: float, seed: int
+) -> None:
+    limits = Limits(lanes=lanes)
+    sim = Sim(entries, culprits, limits=limits, flake_rate=flake_rate, seed=seed).run()
+
+    assert sorted([*sim.landed, *sim.ejected]) == list(range(entries))
+    assert not culprits & set(sim.landed)
+    assert all(one < other for one, other in pairwise(sim.landed))
+
+
+def throughput(rate: float, limits: Limits, **facts: float) -> float:
+    """Returns landings per time of a check, over some queues of 40."""
+    total = 0.0
+    for seed in range(5):
+        chance = random.Random(seed)
+        culprits = frozenset(n for n in range(40) if chance.random() < rate)
+        sim = Sim(40, culprits, limits=limits, seed=seed, **facts).run()  # type: ignore[arg-type]  # facts are its fields
+        total += len(sim.landed) / sim.now
+    return total / 5
+
+
+@pytest.mark.parametrize(
+    ("rate", "check_cores", "at_least"),
+    [
+        (0.0, 0.01, 4),
+        (0.02, 0.01, 4),
+        (0.1, 0.01, 2.5),
+        (0.25, 0.01, 2),
+        (0.02, 2.0, 3),
+        (0.25, 2.0, 1),
+    ],
+)
+def test_run_then_more_lands_than_one_at_a_time(
+    rate: float, check_cores: float, at_least: float
+) -> None:
+    serial = throughput(rate, Limits(lanes=1, chunk=1), check_cores=check_cores)
+
+    ours = throughput(rate, Limits(lanes=4), check_cores=check_cores)
+
+    assert ours >= at_least * serial
+
+
+def test_run_when_checks_lie_now_and_then_then_few_innocents_are_ejected() -> None:
+    innocents = 0
+    for seed in range(5):
+        chance = random.Random(seed)
+        culprits = frozenset(n for n in range(100) if chance.random() < 0.1)
+        sim = Sim(100, culprits, flake_rate=0.02, seed=seed).run()
+        innocents += len(set(sim.ejected) - culprits)
+
+    assert innocents <= 5
