@@ -18,7 +18,7 @@ from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
 from modules.git.lane_names import ATTEMPT
-from modules.git.lanes import list_lanes
+from modules.git.lanes import finish_closing, list_lanes
 from modules.records.crew import CrewView
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
@@ -140,6 +140,9 @@ class Run:
     async def _close_left_lanes(self) -> None:
         """Closes the lanes of attempts that are over; what had not landed is kept in a ref."""
         house = self.house
+        await asyncio.to_thread(
+            finish_closing, house.repository, is_landed=house.queue.has_landed, now=house.clock()
+        )
         taken = {task.lane for task in house.board.tasks() if task.status in UNDER_WAY}
         for lane in await asyncio.to_thread(list_lanes, house.repository):
             if lane.name in taken or not ATTEMPT.match(lane.name):

@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
-from modules.git.lane_names import CHECK_TREE, as_name, candidates
+from modules.git.lane_names import ATTEMPT, CHECK_TREE, as_name, candidates
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.merging import merge_trees
 from modules.git.occupants import occupants
@@ -33,7 +33,7 @@ from modules.git.refs import (
 )
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.run_git import GitFault
-from modules.git.salvage import pour, salvaged_head, save_tree
+from modules.git.salvage import keep, pour, salvaged_head, save_tree
 from modules.git.worktrees import (
     admin_folder,
     forget,
@@ -154,6 +154,26 @@ def close_lane(
     if losses and action is CloseAction.REMOVE:
         return Closed(kept=True, reason="; ".join(losses))
     return _remove(repository, lane, losses=losses, now=now)
+
+
+def finish_closing(
+    repository: Repository, *, is_landed: Callable[[str], bool], now: datetime
+) -> None:
+    """Deletes the branches of attempts' lanes that were removed when their closing was cut off.
+
+    What has not landed is kept in a ref first.
+    """
+    git = repository.git
+    present = {lane.name for lane in list_lanes(repository)}
+    for ref, base in read_refs(git, LANES).items():
+        name = ref.removeprefix(LANES)
+        if name in present or not ATTEMPT.match(name):
+            continue
+        lane = Lane(name, repository.paths.lanes / name, _branch_of(repository, name, ""), base)
+        tip = read_ref(git, _HEADS + lane.branch)
+        is_safe = not tip or has_landed(repository, tip, base=base, is_landed=is_landed)
+        salvage_ref = "" if is_safe else keep(git, tip, name=name, when=now)
+        _drop_branch(repository, lane, salvage_ref, is_all_landed=is_safe)
 
 
 def has_landed(

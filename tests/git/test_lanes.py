@@ -12,6 +12,7 @@ from modules.git.lanes import (
     CloseAction,
     Closed,
     close_lane,
+    finish_closing,
     list_lanes,
     make_lane,
     restore_lane,
@@ -477,3 +478,20 @@ def _make_trouble(repo: Repo, lane: Lane, trouble: str) -> None:
             (lane.path / "inner").mkdir()
             repo.git("init", "-q", at=lane.path / "inner")
             repo.commit({"deep.txt": "deep\n"}, "deep", at=lane.path / "inner")
+
+
+def test_finish_closing_when_a_kill_left_the_branch_then_its_work_is_kept_and_it_goes(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path)
+    repository = repo.open()
+    lane = make_lane(repository, name="t1-1-work", base=repo.rev("main"))
+    mine = make_lane(repository, name="mine", base=repo.rev("main"))
+    work = repo.commit({"new.txt": "new\n"}, "work", at=lane.path)
+    for made in (lane, mine):
+        repo.git("worktree", "remove", "--force", str(made.path))
+
+    finish_closing(repository, is_landed=lambda commit: False, now=NOW)
+
+    assert repo.git("for-each-ref", "--format=%(refname)", "refs/heads/wt") == "refs/heads/wt/mine"
+    assert repo.git("rev-parse", "refs/crewyard/salvage/t1-1-work/20260304T050607Z") == work
