@@ -28,15 +28,12 @@ class MergeDriver:
         events: EventBus,
         *,
         after_landing: Callable[[], object],
-        mask_log: Callable[[str], None],
     ) -> None:
         self._queue = queue
         self._board = board
         self._events = events
         self._after_landing = after_landing
         """Blocks; runs off the event loop."""
-        self._mask_log = mask_log
-        """Takes a log of a check, as a receipt names it."""
         self._wake = asyncio.Event()
         self._waiting: set[asyncio.Future[None]] = set()
         self._awaited: set[int] = set()
@@ -114,8 +111,6 @@ class MergeDriver:
 
     def changed(self, entry: Entry) -> None:
         """Takes in that an entry stands elsewhere; the queue calls this."""
-        if entry.receipt is not None and entry.receipt.log:
-            self._mask_log(entry.receipt.log)
         self._events.emit(
             EntryChanged(
                 at=entry.changed_at,

@@ -248,14 +248,15 @@ def _house(
         on_change=lambda entry: merging.changed(entry),
         may_land=lambda entry: merging.may_land(entry),
         environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
+        cores=os.cpu_count() or 1,
         wrap=check_jail(opened, sandbox),
+        on_log=lambda log: mask_file(log, mask),
     )
     merging = MergeDriver(
         queue,
         board,
         events,
         after_landing=lambda: save_state(opened.repository, when=now()),
-        mask_log=lambda log: mask_file(paths.root / log, mask),
     )
     is_trusted = trust is TrustStatus.TRUSTED
     hook_files = read_hook_files(opened, is_trusted=is_trusted)

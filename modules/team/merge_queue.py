@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from pathlib import Path
 
 from modules.git.check_tree import end_left_over_git
 from modules.git.merging import join, revert
@@ -26,7 +27,7 @@ from modules.store.locks import held
 from modules.team.check import Wrap, end_left_over_checks
 from modules.team.lander import Lander
 from modules.team.merge_rules import refused_before, superseded
-from modules.team.probe_pace import Limits
+from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
 from modules.team.proof import TreeProver
 from modules.team.publish import Publisher
@@ -35,7 +36,6 @@ from modules.team.queue_state import can_move
 from modules.team.submission import examine
 
 _LOCK_SECONDS = 2.0
-DEFAULT_LIMITS = Limits(lanes=4)
 
 
 class QueueRefusal(CrewyardError):
@@ -47,7 +47,8 @@ class MergeQueue:
 
     `check` is the command that must pass; empty, nothing lands. `may_land` is asked before a check
     and again before a landing, and says why an entry may not. `on_change` is called with an entry
-    after each of its changes. `step` is called before each step of a landing with its name.
+    after each of its changes, `on_log` in some thread with the log of each check that ended, before
+    anything is made of it. `step` is called before each step of a landing with its name.
     """
 
     def __init__(
@@ -59,9 +60,10 @@ class MergeQueue:
         clock: Callable[[], datetime],
         environment: Mapping[str, str],
         cores: int = 2,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
         wrap: Wrap = lambda argv, folder, scratch: argv,
         on_change: Callable[[Entry], None] = lambda entry: None,
+        on_log: Callable[[Path], None] = lambda log: None,
         may_land: Callable[[Entry], str | None] = lambda entry: None,
         step: Callable[[str], None] = lambda name: None,
     ) -> None:
@@ -75,12 +77,18 @@ class MergeQueue:
             timeout_seconds=check_timeout_seconds,
             environment=environment,
             wrap=wrap,
+            on_log=on_log,
         )
         self._lander = Lander(
             repository,
             self._log,
             self._publisher,
-            Probes(prover, logs=repository.paths.checks, cores=cores, limits=limits),
+            Probes(
+                prover,
+                logs=repository.paths.checks,
+                cores=cores,
+                limits=limits or limits_for(cores),
+            ),
             check=check,
             may_land=may_land,
             step=step,

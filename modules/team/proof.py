@@ -75,14 +75,26 @@ class TreeProver:
         timeout_seconds: float,
         environment: Mapping[str, str],
         wrap: Wrap,
+        on_log: Callable[[Path], None],
     ) -> None:
         self._repository = repository
         self._timeout_seconds = timeout_seconds
         self._environment = environment
         self._wrap = wrap
+        self._on_log = on_log
 
     async def prove(self, job: Job) -> Proof:
         """Runs the commands, one after the other, until one does not pass."""
+        try:
+            proof = await self._prove(job)
+        except asyncio.CancelledError:
+            # Nobody will ask for the log of a check that was stopped.
+            job.log.unlink(missing_ok=True)
+            raise
+        await _to_its_end(lambda: self._on_log(job.log))
+        return proof
+
+    async def _prove(self, job: Job) -> Proof:
         obstacle = await _to_its_end(lambda: self._prepare(job))
         runs: list[CheckRun] = []
         for command in job.commands:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from modules.git.repository import Repository
 from modules.records.merges import CheckOutcome, Entry, EntryStatus, Receipt
 from modules.team.lander import Lander
-from modules.team.merge_queue import DEFAULT_LIMITS
-from modules.team.probe_pace import Limits
+from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
 from modules.team.proof import Job, Proof
 from modules.team.publish import Publisher
@@ -100,7 +99,7 @@ class LanderCase:
         *,
         check: str = CHECK,
         cores: int = 2,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
     ) -> None:
         self.case = case
         self.prover = ToldProver(case.repository)
@@ -109,7 +108,12 @@ class LanderCase:
             case.repository,
             self.log,
             Publisher(case.repository, self.log, step=lambda name: None),
-            Probes(self.prover, logs=case.repository.paths.checks, cores=cores, limits=limits),
+            Probes(
+                self.prover,
+                logs=case.repository.paths.checks,
+                cores=cores,
+                limits=limits or limits_for(cores),
+            ),
             check=check,
             may_land=lambda entry: self.case.may_land(entry),
             step=lambda name: None,

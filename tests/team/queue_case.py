@@ -11,7 +11,7 @@ from modules.git.lane_state import Lane
 from modules.git.lanes import make_lane
 from modules.git.repository import Repository
 from modules.records.merges import Entry, Submission
-from modules.team.merge_queue import DEFAULT_LIMITS, MergeQueue
+from modules.team.merge_queue import MergeQueue
 from modules.team.probe_pace import Limits
 from tests.repos import NOW, Repo, make_repo
 
@@ -40,7 +40,9 @@ class QueueCase:
     may_land: Callable[[Entry], str | None] = lambda entry: None
     timeout_seconds: float = 60.0
     cores: int = 2
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits | None = None
+    logs: list[Path] = field(default_factory=list)
+    """Logs of checks that were told of."""
     changed: list[tuple[int, str]] = field(default_factory=list)
     """The news of entries: id and status."""
 
@@ -61,6 +63,7 @@ class QueueCase:
             clock=self.clock,
             environment={"PATH": os.environ["PATH"], "HOME": str(self.repo.home)},
             on_change=lambda entry: self.changed.append((entry.entry_id, str(entry.status))),
+            on_log=self.logs.append,
             may_land=self.may_land,
             step=self.step,
         )

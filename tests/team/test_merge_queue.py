@@ -185,6 +185,18 @@ def test_land_when_the_task_has_a_check_of_its_own_then_both_must_pass(case: Que
     assert second.receipt.command == f"{CHECK} && test -e y.txt"
 
 
+def test_land_then_the_log_of_each_check_is_told_of_before_its_entry_ends(
+    case: QueueCase,
+) -> None:
+    case.submit(1, {"broken": "x\n"})
+
+    (entry,) = case.drained()
+
+    assert entry.receipt is not None
+    assert case.repo.root / entry.receipt.log in case.logs
+    assert sorted(case.logs) == sorted(case.repository.paths.checks.iterdir())
+
+
 def test_land_when_no_check_is_set_then_nothing_lands(tmp_path: Path) -> None:
     case = make_case(tmp_path, check=" ")
     lane = case.lane(1)
