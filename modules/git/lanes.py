@@ -247,10 +247,20 @@ def _remove(repository: Repository, lane: Lane, *, losses: list[str], now: datet
 def _drop_branch(
     repository: Repository, lane: Lane, salvage_ref: str, *, is_all_landed: bool
 ) -> str:
-    """Deletes the lane's branch when its work is safe; returns why it was kept otherwise."""
+    """Deletes the lane's branch when its work is safe; returns why it was kept otherwise.
+
+    The note that it was a lane goes last, so that a closing cut off in between can be finished.
+    """
+    reason = _delete_branch(repository, lane, salvage_ref, is_all_landed=is_all_landed)
+    if base := read_ref(repository.git, LANES + lane.name):
+        delete_ref(repository.git, LANES + lane.name, old=base)
+    return reason
+
+
+def _delete_branch(
+    repository: Repository, lane: Lane, salvage_ref: str, *, is_all_landed: bool
+) -> str:
     git = repository.git
-    if base := read_ref(git, LANES + lane.name):
-        delete_ref(git, LANES + lane.name, old=base)
     tip = read_ref(git, _HEADS + lane.branch)
     if not tip:
         return ""

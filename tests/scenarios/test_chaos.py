@@ -24,11 +24,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(170)]
 TASKS = 10
 WORKERS = 3
 KILLS = 6
-SEEDS = range(int(os.environ.get("CREWYARD_CHAOS_SEEDS", "1")))
+WANTED = int(os.environ.get("CREWYARD_CHAOS_SEEDS", "0"))
+SEEDS = range(max(WANTED, 1))
 LONGEST_RUN_SECONDS = 60
 PATIENCE_SECONDS = 1.2
 
 
+@pytest.mark.skipif(not WANTED, reason="runs as often as CREWYARD_CHAOS_SEEDS says")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_board_is_done_though_workers_and_leads_are_killed(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
