@@ -12,9 +12,12 @@
    terminal sends to our group doesn't reach it, not even before it has its own.
 """
 
+import contextlib
 import os
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,6 +70,7 @@ _HARDENING = (
     ("submodule.recurse", "false"),
 )
 _FROM_TERMINALS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
+_CAN_WATCH = hasattr(os, "pidfd_open")
 _SHOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
 
 
@@ -197,7 +201,7 @@ class Git:
         flags = ("--no-ext-diff", "--no-textconv") if args[0] in _SHOW_DIFFS else ()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _FROM_TERMINALS)
         try:
-            return subprocess.Popen(
+            return _Process(
                 ["git", args[0], *flags, *args[1:]],
                 cwd=self.folder,
                 env=dict(environment),
@@ -228,6 +232,31 @@ class Git:
             environment["GIT_COMMON_DIR"] = str(self.place.common_dir)
             environment["GIT_WORK_TREE"] = str(self.place.work_tree)
         return environment
+
+
+class _Process(subprocess.Popen[bytes]):
+    """A process whose end is noticed at once: `Popen` sleeps between looks when given a limit."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits as `Popen` does."""
+        if timeout is None or self.returncode is not None or not _CAN_WATCH:
+            return super().wait(timeout)
+        until = time.monotonic() + timeout
+        # It ended and was reaped, or the kernel has no such call: then the looks have to do.
+        with contextlib.suppress(OSError):
+            _watch(self.pid, timeout)
+        return super().wait(max(until - time.monotonic(), 0.0))
+
+
+def _watch(pid: int, seconds: float) -> None:
+    """Returns when the process ended or the time is over."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        watched = select.poll()
+        watched.register(descriptor, select.POLLIN)
+        watched.poll(max(seconds, 0.0) * 1_000)
+    finally:
+        os.close(descriptor)
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:

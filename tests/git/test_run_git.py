@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 import subprocess
 from pathlib import Path
 
@@ -151,6 +152,20 @@ def test_run_when_the_time_is_over_then_the_whole_group_is_killed(tmp_path: Path
         git.run("gc", timeout_seconds=1.0)
 
     assert all(ends(int(pid)) for pid in pids.read_text().split())
+
+
+def test_run_when_it_closes_its_output_and_stays_then_the_limit_holds_once(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec >&- 2>&-\nexec sleep 60\n")
+    program.chmod(0o755)
+    git = Git(tmp_path, {"PATH": f"{program.parent}:{os.environ['PATH']}"})
+    began = time.monotonic()
+
+    with pytest.raises(GitTimedOut):
+        git.run("gc", timeout_seconds=1.0)
+
+    assert 1.0 <= time.monotonic() - began < 1.9
 
 
 def test_run_when_git_is_missing_then_the_person_is_told(tmp_path: Path) -> None:
