@@ -1,6 +1,6 @@
 """Moves the target branch to what has landed, without harm to whoever has it checked out.
 
-1. A branch that is checked out nowhere is moved by compare-and-swap.
+1. A branch that is checked out nowhere is moved by compare-and-swap, by whoever asks.
 2. One that is checked out follows as `git merge --ff-only` does it: edits of untouched files stay,
    and anything in the way (changed, staged, untracked or ignored) makes git refuse. A refusal is
    a reason to wait, never to stash or force.
@@ -20,11 +20,11 @@ from pathlib import Path
 
 from modules.git.changes import FileChange, file_changes, read_blobs
 from modules.git.lane_state import unfinished_operation
-from modules.git.refs import RESCUE, RefMoved, changed_paths, durable, move_ref, read_ref, set_ref
+from modules.git.refs import RESCUE, RefMoved, changed_paths, move_ref, read_ref, set_ref
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, GitTimedOut
 from modules.git.salvage import capture, copied_index
-from modules.git.worktrees import admin_folders, git_in, list_worktrees
+from modules.git.worktrees import admin_folders, git_in, holder_of
 
 _FOLLOW_SECONDS = 600.0
 _ABSENT = "000000"
@@ -32,11 +32,13 @@ _SUBMODULE = "160000"
 _SHOWN = 5
 
 
-def hindrance(repository: Repository, *, old: str, new: str) -> str:
-    """Returns why the target branch can't follow from `old` to `new` now; empty when it can."""
+def hindrance(repository: Repository, holder: Git | None, *, old: str, new: str) -> str:
+    """Returns why the target branch can't follow from `old` to `new` now; empty when it can.
+
+    `holder` is git where it is checked out.
+    """
     if waiting := _operation_on_target(repository):
         return waiting
-    holder = holder_git(repository)
     if holder is None:
         return ""
     if missing := _missing(holder):
@@ -48,15 +50,11 @@ def hindrance(repository: Repository, *, old: str, new: str) -> str:
     return _in_the_way(holder, old, new) or _filtered(repository, old, new)
 
 
-def follow(repository: Repository, *, old: str, new: str, when: datetime) -> str:
-    """Moves the target branch from `old` to `new`; returns why it could not, empty when it did.
+def follow(repository: Repository, holder: Git, *, old: str, new: str, when: datetime) -> str:
+    """Moves the checkout of the target branch; returns why it could not, empty when it did.
 
     Raises RefMoved when the branch is elsewhere, GitTimedOut when git had to be killed midway.
     """
-    holder = holder_git(repository)
-    if holder is None:
-        move_ref(durable(repository.git), repository.target_ref, new=new, old=old)
-        return ""
     if read_ref(holder, repository.target_ref) != old:
         raise RefMoved(("merge",), code=None, stderr=f"{repository.target} moved")
     _rescue(repository, holder, when)
@@ -109,11 +107,10 @@ def put_right(repository: Repository, *, old: str, new: str) -> str:
 
 def holder_git(repository: Repository) -> Git | None:
     """Returns git in the worktree that has the target branch checked out, None when none has."""
-    for tree in list_worktrees(repository):
-        if tree.branch == repository.target_ref:
-            is_main = tree.path.resolve() == repository.root
-            return repository.git if is_main else git_in(repository, tree.path)
-    return None
+    path = holder_of(repository, repository.target_ref)
+    if path is None:
+        return None
+    return repository.git if path == repository.root else git_in(repository, path)
 
 
 def _missing(holder: Git) -> str:

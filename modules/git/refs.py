@@ -1,6 +1,6 @@
 """Refs and commits: read, compared, and moved only from the value they were read at."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -24,6 +24,10 @@ _DURABLE = ("core.fsync", "committed,loose-object,reference")
 
 
 _HEAD_FORMAT = "--format=%H%x00%T%x00%an%x00%ae%x00%ad%x00%ct"
+_TIP_FORMAT = (
+    "--format=%(refname)%00%(objectname)%00%(tree)%00%(authorname)%00%(authoremail:trim)%00"
+    "%(authordate:raw)%00%(committerdate:unix)"
+)
 
 
 class RefMoved(GitFault):
@@ -66,15 +70,21 @@ def move_ref(git: Git, ref: str, *, new: str, old: str) -> None:
     _update(git, ("update-ref", "--no-deref", ref, new, old), ref, old)
 
 
-def move_refs(git: Git, moves: Iterable[tuple[str, str, str]]) -> None:
-    """Moves refs, given as (ref, new, old), all of them or none; raises as `move_ref` does."""
-    moves = list(moves)
-    lines = "".join(f"option no-deref\nupdate {ref} {new} {old}\n" for ref, new, old in moves)
+def move_refs(
+    git: Git, moves: Sequence[tuple[str, str, str]], *, still: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Moves refs, given as (ref, new, old), all of them or none.
+
+    Raises RefMoved when one is not at its `old`, or one of `still`, given as (ref, commit), is not
+    where it was.
+    """
+    lines = [f"option no-deref\nupdate {ref} {new} {old}\n" for ref, new, old in moves]
+    lines += [f"option no-deref\nverify {ref} {commit}\n" for ref, commit in still]
+    expected = {**{ref: old for ref, _, old in moves}, **dict(still)}
     try:
-        git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
+        git.run("update-ref", "--stdin", input=f"start\n{''.join(lines)}commit\n".encode())
     except GitFault as error:
-        found = read_refs(git, *(ref for ref, _, _ in moves))
-        if error.code is not None and any(found.get(ref, "") != old for ref, _, old in moves):
+        if error.code is not None and read_refs(git, *expected) != expected:
             raise RefMoved(error.argv, code=error.code, stderr=error.stderr) from error
         raise
 
@@ -110,21 +120,29 @@ def read_commit(git: Git, name: str) -> str:
     return git.run(*command, accept=(0, 1, 128)).text
 
 
-def read_heads(git: Git, commits: Iterable[str]) -> dict[str, Head]:
-    """Returns what is asked for of commits, given by full ids that exist."""
-    wanted = list(dict.fromkeys(commits))
-    if not wanted:
-        return {}
-    argv = ("log", "--no-walk=unsorted", "-z", "--date=raw", _HEAD_FORMAT, *wanted)
-    fields = iter(git.fields(*argv))
-    return {
-        commit: Head(commit, tree, Identity(name, email), date, _at(seconds))
-        for commit, tree, name, email, date, seconds in zip(*[fields] * 6, strict=True)
-    }
+def read_tips(git: Git, *refs: str) -> dict[str, Head]:
+    """Returns the commits that refs, given by full names, point to; those that exist."""
+    try:
+        found = git.run("for-each-ref", _TIP_FORMAT, *refs).text
+    except GitFault:
+        # A commit that is missing or broken must not hide the others.
+        heads = {ref: read_head(git, commit) for ref, commit in read_refs(git, *refs).items()}
+        return {ref: head for ref, head in heads.items() if head is not None}
+    lines = (line.split("\0") for line in found.split("\n") if line)
+    return {ref: _head(*facts) for ref, *facts in lines}
 
 
-def _at(seconds: str) -> datetime:
-    return datetime.fromtimestamp(int(seconds), UTC)
+def read_head(git: Git, commit: str) -> Head | None:
+    """Returns a commit, given by its full id; None when there is none."""
+    if read_commit(git, commit) != commit:
+        return None
+    argv = ("log", "--no-walk", "-z", "--date=raw", _HEAD_FORMAT, commit)
+    return _head(*git.fields(*argv))
+
+
+def _head(commit: str, tree: str, name: str, email: str, date: str, seconds: str) -> Head:
+    at = datetime.fromtimestamp(int(seconds), UTC)
+    return Head(commit, tree, Identity(name, email), date, at)
 
 
 def tree_of(git: Git, commit: str) -> str:

@@ -17,6 +17,8 @@ from modules.records.errors import PersonFault
 from modules.store.locks import held
 
 _LOCK_SECONDS = 60.0
+_ELSEWHERE = "refs/heads/.invalid"
+"""What a repository's HEAD says when git keeps its refs in another way than in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,18 @@ def list_worktrees(repository: Repository) -> list[Worktree]:
     return found
 
 
+def holder_of(repository: Repository, ref: str) -> Path | None:
+    """Returns the worktree that has `ref`, a full name, checked out; None when none has."""
+    heads = {repository.root: _head_of(repository.common_dir)}
+    for folder in admin_folders(repository):
+        if (path := registered_path(folder)) is not None:
+            heads[path] = _head_of(folder)
+    if _ELSEWHERE in heads.values():
+        # This repository keeps its refs in tables, and HEAD is only there to look like one.
+        heads = {tree.path: tree.branch for tree in list_worktrees(repository)}
+    return next((path for path, head in heads.items() if head == ref), None)
+
+
 def admin_folder(repository: Repository, path: Path) -> Path | None:
     """Returns the folder where git keeps the worktree at `path`, None when it isn't registered.
 
@@ -73,6 +87,19 @@ def registered_path(folder: Path) -> Path | None:
         return None
     # Newer versions of git may write a path relative to the folder.
     return Path(os.path.normpath(folder / words)).parent if words else None
+
+
+def _head_of(folder: Path) -> str:
+    """Returns the ref that HEAD names; empty when it is detached or not there."""
+    head = folder / "HEAD"
+    try:
+        # An old way to write it is a link to the ref's own file.
+        words = (
+            f"ref: {head.readlink()}" if head.is_symlink() else head.read_text("utf-8", "replace")
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return words.removeprefix("ref:").strip() if words.startswith("ref:") else ""
 
 
 def git_in(repository: Repository, path: Path) -> Git:

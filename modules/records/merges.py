@@ -89,6 +89,8 @@ class Entry(Record):
 
     entry_id: int
     submission: Submission
+    fork: str = ""
+    """The newest commit it had in common with what had landed when it was submitted."""
     status: EntryStatus = EntryStatus.QUEUED
     submitted_at: datetime
     changed_at: datetime

@@ -23,6 +23,8 @@ class EntrySubmitted(QueueRecord, tag="submitted"):
     entry_id: int
     target: str
     submission: Submission
+    fork: str = ""
+    """The newest commit it had in common with what had landed."""
 
 
 class CheckBegun(QueueRecord, tag="checking"):

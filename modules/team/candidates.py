@@ -7,7 +7,7 @@
    only when they themselves do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from datetime import datetime
 from typing import NamedTuple
 
@@ -73,15 +73,15 @@ class Candidates:
         found = [(entry, self._may_land(entry)) for entry in asked]
         return [(entry, reason) for entry, reason in found if reason]
 
-    def items(self) -> list[Item]:
-        """Returns what may be in the chain, in its order."""
-        waiting = [entry for entry in self.open_entries() if not self.stuck_reason(entry)]
+    def items(self, ids: Set[int]) -> list[Item]:
+        """Returns what may be in the chain, in its order; of entries those with one of `ids`."""
+        known = [entry for entry in self.open_entries() if entry.entry_id in ids]
+        waiting = [entry for entry in known if not self.stuck_reason(entry)]
         entries = in_turn(waiting, first=self.front, now=self._log.clock())
         if not self._is_joining(has_entries=bool(entries)):
             return list(entries)
-        ids = [entry.entry_id for entry in entries]
         before = self.front[: self.front.index(NO_ENTRY)] if NO_ENTRY in self.front else self.front
-        place = sum(entry_id in before for entry_id in ids)
+        place = sum(entry.entry_id in before for entry in entries)
         return [*entries[:place], Outside(self._publisher.seen.target), *entries[place:]]
 
     def wait(self, entry: Entry, reason: str) -> None:

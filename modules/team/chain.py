@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from modules.git.merging import Merged
-from modules.git.refs import ENTRIES, Head, merge_base, read_commit, read_heads, tree_of
+from modules.git.refs import Head, merge_base, tree_of
 from modules.git.repository import Repository
-from modules.git.run_git import GitFault
 from modules.records.merges import Conflict, Entry, EntryStatus
 from modules.records.queue_records import NO_ENTRY
 from modules.team.landing_plan import (
@@ -121,11 +120,14 @@ class Chains:
             memory.clear()
 
     def build(
-        self, landed: str, items: Sequence[Item], *, pins: Mapping[str, str], length: int
+        self, landed: str, items: Sequence[Item], *, heads: Mapping[str, Head], length: int
     ) -> Chain:
-        """Returns the chain of the first `length` items that go on top of each other; blocks."""
+        """Returns the chain of the first `length` items that go on top of each other; blocks.
+
+        `heads` are the commits that are pinned, by id.
+        """
         ground = self.ground(landed)
-        self._read_heads(items, pins)
+        self._heads |= heads
         links, refusals = list[Link](), list[Refusal]()
         for item in items:
             if len(links) == length:
@@ -149,16 +151,6 @@ class Chains:
             self._steps[landed] = Step(landed, tree_of(self._git, landed))
         return self._steps[landed]
 
-    def _read_heads(self, items: Sequence[Item], pins: Mapping[str, str]) -> None:
-        """Learns of the commits that are pinned as they should be, and exist."""
-        there = [i for i in items if isinstance(i, Outside) or pins.get(_pin(i)) == _head(i)]
-        wanted = [_head(item) for item in there if _head(item) not in self._heads]
-        try:
-            self._heads |= read_heads(self._git, wanted)
-        except GitFault:
-            whole = [head for head in wanted if read_commit(self._git, head) == head]
-            self._heads |= read_heads(self._git, whole)
-
     def _on_ground(self, item: Item, ground: Step) -> _Made:
         """Merges an item onto what has landed, by replaying its commits when need be."""
         made = self._on(item, ground)
@@ -166,7 +158,7 @@ class Chains:
             return made
         key = (ground.commit, f"replay of {_key(item)}")
         if key not in self._made:
-            fork, head = self._fork(_head(item), ground), self._heads[_head(item)]
+            fork, head = self._fork(item, ground), self._heads[_head(item)]
             step = fork and plan_replay(
                 self._repository, item, head=head, fork=fork, landed=self._steps[ground.commit]
             )
@@ -186,7 +178,7 @@ class Chains:
             return Refusal(item, EntryStatus.FAILED, reason)
         if isinstance(item, Outside):
             return plan_joining(self._repository, head=head, onto=onto)
-        fork = self._fork(head.commit, onto)
+        fork = self._fork(item, onto)
         if fork is None:
             reason = "The commit shares no history with what has landed."
             return Refusal(item, EntryStatus.FAILED, reason)
@@ -198,10 +190,11 @@ class Chains:
         except GuardTripped as error:
             return error
 
-    def _fork(self, head: str, onto: Step) -> Fork | None:
-        """Returns where `head` and what has landed part: landings only move away from there."""
+    def _fork(self, entry: Entry, onto: Step) -> Fork | None:
+        """Returns where an entry and what has landed part: landings only move away from there."""
+        head = _head(entry)
         if head not in self._forks:
-            commit = merge_base(self._git, onto.commit, head)
+            commit = entry.fork or merge_base(self._git, onto.commit, head)
             self._forks[head] = Fork(commit, self._tree(commit)) if commit else None
         return self._forks[head]
 
@@ -239,7 +232,3 @@ def _head(item: Item) -> str:
 
 def _key(item: Item) -> str:
     return item.commit if isinstance(item, Outside) else f"entry {item.entry_id}"
-
-
-def _pin(entry: Entry) -> str:
-    return f"{ENTRIES}{entry.entry_id}"

@@ -8,24 +8,18 @@ comes when a check ends or somebody stirs. Each turn reads everything anew, so n
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import assert_never
 
-from modules.git.refs import ENTRIES
+from modules.git.refs import ENTRIES, Head
 from modules.git.repository import Repository
-from modules.records.merges import (
-    FINAL_STATUSES,
-    CheckOutcome,
-    Conflict,
-    Entry,
-    EntryStatus,
-    Receipt,
-)
-from modules.records.queue_records import CheckBegun, EntryReturned, EntrySettled
+from modules.records.merges import Entry, EntryStatus
 from modules.team.candidates import Candidates
-from modules.team.chain import Chains, Item, Outside, Stack
+from modules.team.chain import Chains, Item, Stack
+from modules.team.evidence import Evidence
 from modules.team.landings import Landings
+from modules.team.merge_rules import Position
+from modules.team.outcomes import Outcomes
 from modules.team.probe_pace import Pace
 from modules.team.probe_plan import (
     Act,
@@ -38,12 +32,8 @@ from modules.team.probe_plan import (
     plan_alone,
 )
 from modules.team.probes import Probes
-from modules.team.proof import Proof
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
-
-_SURE = 2
-"""So many times what has landed must fail alone before it is to blame."""
 
 
 class Lander:
@@ -65,11 +55,17 @@ class Lander:
         self._publisher = publisher
         self._probes = probes
         self._check = check
-        self._step = step
         self._candidates = Candidates(log, publisher, target=self._target, may_land=may_land)
         self._chains = Chains(repository)
+        self._outcomes = Outcomes(log, self._candidates, step=step)
+        self._evidence = Evidence(probes, check=check)
         self._landings = Landings(repository, log, publisher, probes, check=check, step=step)
-        self._ended: deque[int] = deque()
+        self._heads: Mapping[str, Head] = {}
+        """The commits of open entries and branches when they were last looked at, by id."""
+        self._pinned: Set[int] = frozenset()
+        """The entries that were open then."""
+        self._stacks: Sequence[Stack] = ()
+        """The prefixes of the last turn's chain."""
         self._patience_seconds: float | None = None
         self._stirred = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -111,7 +107,7 @@ class Lander:
         """
         self._stirred, self._loop = asyncio.Event(), asyncio.get_running_loop()
         try:
-            if not self.is_at_work and not self._ended:
+            if not self.is_at_work and self._outcomes.is_empty:
                 await asyncio.to_thread(self._begin)
             await self._work()
         except BaseException:
@@ -119,7 +115,7 @@ class Lander:
             raise
         finally:
             self._loop = None
-        return self._log.state.entries[self._ended.popleft()] if self._ended else None
+        return self._outcomes.next_entry()
 
     async def stop(self) -> None:
         """Stops all checks and waits until nothing is left of them."""
@@ -134,57 +130,74 @@ class Lander:
         """Ends what was begun: only one lander works at a time, so it was cut off."""
         self._log.catch_up()
         self._landings.finish()
-        for entry in self._candidates.open_entries():
-            if entry.status is EntryStatus.CHECKING:
-                self._return(entry, "Its check was cut off.")
+        self._outcomes.cut_off(self._candidates.open_entries())
         self._probes.forget_failures()
 
     async def _work(self) -> None:
         """Takes turns until an entry came to its end or nothing can be done."""
         is_first = True
-        while not self._ended:
-            while await self._turn():
-                pass
+        while self._outcomes.is_empty:
+            if not await self._land_what_passed() or self._candidates.open_entries():
+                await asyncio.to_thread(self._look)
+                while await self._turn():
+                    pass
             await asyncio.to_thread(self._publisher.follow, anew=is_first)
             is_first = False
-            if self._ended or not self.is_at_work:
+            if not self._outcomes.is_empty or not self.is_at_work:
                 return
             await self._probes.wait(self._stirred, timeout_seconds=self._patience_seconds)
             self._stirred.clear()
 
+    async def _land_what_passed(self) -> bool:
+        """Lands at once what is proven of the last turn's chain; anything else needs a look."""
+        stacks, self._stacks = self._stacks, ()
+        known = self._evidence.known(stacks)
+        decision = decide(known, ground=Ground.UNKNOWN)
+        if decision is None or self._is_patient(decision, stacks, known):
+            return False
+        if self._reject_objected():
+            return False
+        await self._carry_out(decision, stacks)
+        return True
+
     async def _turn(self) -> bool:
         """Decides one thing and returns True, or starts the checks that are wanted."""
         self._patience_seconds = None
-        pins = await asyncio.to_thread(self._look)
         if self._publisher.problem or not self._check.strip():
             self._probes.keep(())
             return False
-        for entry, reason in self._candidates.objections():
-            self._end(entry, EntryStatus.REJECTED, reason)
-        items = self._candidates.items()
+        self._reject_objected()
+        items = self._candidates.items(self._pinned)
         now = self._probes.pace(self._log.state.entries_for(self._target), backlog=len(items))
         landed = self._publisher.seen.landed
         ground = Stack(await asyncio.to_thread(self._chains.ground, landed), ())
-        if self._judged(ground, self._check) is Ground.BAD:
-            return await self._turn_alone(ground, items, pins, now)
-        return await self._turn_together(ground, items, pins, now)
+        if self._evidence.judged(ground, self._check) is Ground.BAD:
+            return await self._turn_alone(ground, items, now)
+        return await self._turn_together(ground, items, now)
 
-    def _look(self) -> Mapping[str, str]:
-        """Takes in what others did; returns the pinned commits of open entries."""
+    def _reject_objected(self) -> bool:
+        """Ends the entries that may no longer land; returns whether there were any."""
+        objections = self._candidates.objections()
+        for entry, reason in objections:
+            self._outcomes.end(entry, EntryStatus.REJECTED, reason)
+        return bool(objections)
+
+    def _look(self) -> None:
+        """Takes in what others did, to entries and to branches."""
         self._log.catch_up()
-        names = [f"{ENTRIES}{entry.entry_id}" for entry in self._candidates.open_entries()]
-        pins = self._publisher.look(*names)
+        open_entries = self._candidates.open_entries()
+        names = [f"{ENTRIES}{entry.entry_id}" for entry in open_entries]
+        self._heads = {tip.commit: tip for tip in self._publisher.look(*names).values()}
+        # One that was submitted since has a pin that was not read.
+        self._pinned = {entry.entry_id for entry in open_entries}
         self._candidates.look()
-        return pins
 
-    async def _turn_together(
-        self, ground: Stack, items: Sequence[Item], pins: Mapping[str, str], now: Pace
-    ) -> bool:
+    async def _turn_together(self, ground: Stack, items: Sequence[Item], now: Pace) -> bool:
         length = len(self._candidates.front) + now.lanes * now.chunk
-        stacks = await asyncio.to_thread(self._build, ground, items, pins, length)
+        stacks = await asyncio.to_thread(self._build, ground, items, length)
         known = self._known(ground, stacks)
-        suspect = self._suspect(stacks, known)
-        judged = self._judged(ground, suspect)
+        suspect = self._evidence.suspect(stacks, known)
+        judged = self._evidence.judged(ground, suspect)
         decision = decide(known, ground=judged)
         if decision is not None and not self._is_patient(decision, stacks, known):
             await self._carry_out(decision, stacks)
@@ -202,18 +215,17 @@ class Lander:
         lengths = [proven + length for length in wanted if length]
         self._start([stacks[length - 1] for length in lengths])
         busy = [n for n, one in enumerate(known, 1) if one.is_running or one.failures]
+        self._stacks = stacks
         links = stacks[max(busy + lengths) - 1].links if busy or lengths else ()
         self._candidates.front = tuple(link.item_id for link in links)
         return False
 
-    async def _turn_alone(
-        self, ground: Stack, items: Sequence[Item], pins: Mapping[str, str], now: Pace
-    ) -> bool:
+    async def _turn_alone(self, ground: Stack, items: Sequence[Item], now: Pace) -> bool:
         self._candidates.front = ()
         stacks: list[Stack] = []
         for item in items:
             if len(stacks) < now.lanes:
-                stacks += await asyncio.to_thread(self._build, ground, [item], pins, 1)
+                stacks += await asyncio.to_thread(self._build, ground, [item], 1)
         known = self._known(ground, stacks)
         decision = decide_alone(known)
         if decision is not None:
@@ -223,64 +235,32 @@ class Lander:
         self._start([stacks[index] for index in plan_alone(known, free=free)])
         return False
 
-    def _build(
-        self, ground: Stack, items: Sequence[Item], pins: Mapping[str, str], length: int
-    ) -> list[Stack]:
+    def _build(self, ground: Stack, items: Sequence[Item], length: int) -> list[Stack]:
         """Returns the prefixes of the chain; ends the entries that can't land."""
-        chain = self._chains.build(ground.top.commit, items, pins=pins, length=length)
+        chain = self._chains.build(ground.top.commit, items, heads=self._heads, length=length)
         for refusal in chain.refusals:
             if refusal.status is None:
-                self._leave(refusal.item, refusal.reason)
+                self._outcomes.leave(refusal.item, refusal.reason)
             else:
-                self._end(refusal.item, refusal.status, refusal.reason, conflicts=refusal.conflicts)
+                self._outcomes.end(
+                    refusal.item, refusal.status, refusal.reason, conflicts=refusal.conflicts
+                )
         return chain.prefixes
 
     def _known(self, ground: Stack, stacks: Sequence[Stack]) -> list[Known]:
         """Stops the checks of all other stacks and returns what is known of these."""
         self._probes.keep([ground.top.commit, *(stack.top.commit for stack in stacks)])
-        return [self._probes.known(stack, stack.commands(self._check)) for stack in stacks]
-
-    def _suspect(self, stacks: Sequence[Stack], known: Sequence[Known]) -> str:
-        """Returns the command to try on what has landed before anybody is blamed.
-
-        It is empty for a task's own check: that it fails there says nothing.
-        """
-        for stack, one in zip(stacks, known, strict=True):
-            if one.failures:
-                receipt = self._failure(stack).receipt
-                is_red = receipt.outcome in (CheckOutcome.FAILED, CheckOutcome.TIMED_OUT)
-                return "" if is_red and receipt.command != self._check else receipt.command
-        return self._check
-
-    def _failure(self, stack: Stack) -> Proof:
-        """Returns the newest result that counts against a stack; there is one."""
-        return self._probes.failures(stack, stack.commands(self._check))[-1]
-
-    def _judged(self, ground: Stack, command: str) -> Ground:
-        known = self._probes.known(ground, (command,))
-        if not command or known.passed:
-            return Ground.GOOD
-        return Ground.BAD if len(known.failures) >= _SURE else Ground.UNKNOWN
+        return self._evidence.known(stacks)
 
     def _is_patient(
         self, decision: Decision, stacks: Sequence[Stack], known: Sequence[Known]
     ) -> bool:
-        """True while a landing waits for shorter prefixes, so each gets a proof of its own tree."""
-        if decision.act is not Act.LAND or not any(k.is_running for k in known[: decision.stack]):
-            return False
-        stack = stacks[decision.stack]
-        left = self._probes.patience_seconds(stack, stack.commands(self._check))
-        self._patience_seconds = left
+        left = self._evidence.patience_seconds(decision, stacks, known)
+        self._patience_seconds = left or None
         return left > 0
 
     def _start(self, stacks: Sequence[Stack]) -> None:
-        begun = [
-            CheckBegun(at=self._log.clock(), entry_id=entry_id, tree=tree)
-            for entry_id, tree in _not_begun(stacks).items()
-        ]
-        if begun:
-            self._step("begin checks")
-            self._log.note(*begun)
+        self._outcomes.begin(stacks)
         for stack in stacks:
             name = str(stack.links[-1].item_id or "join")
             self._probes.start(stack, stack.commands(self._check), name=name)
@@ -291,62 +271,23 @@ class Lander:
         match decision.act:
             case Act.LAND:
                 await asyncio.to_thread(self._landings.land, stack)
-                entries = self._log.state.entries
-                ids = [entry.entry_id for entry in stack.entries]
-                self._ended += (n for n in ids if entries[n].status in FINAL_STATUSES)
+                await asyncio.to_thread(self._look_if_unclear, stack)
+                self._outcomes.landed(stack)
             case Act.EJECT:
-                proof = self._failure(stack)
-                self._end(item, EntryStatus.FAILED, proof.text, receipt=proof.receipt)
+                proof = self._evidence.failure(stack)
+                self._outcomes.end(item, EntryStatus.FAILED, proof.text, receipt=proof.receipt)
             case Act.WAIT:
                 without = f" So it does on {self._target!r} without it; the fault lies there."
-                self._leave(item, self._failure(stack).text + without)
+                self._outcomes.leave(item, self._evidence.failure(stack).text + without)
             case _:
                 assert_never(decision.act)
 
-    def _end(
-        self,
-        item: Item,
-        status: EntryStatus,
-        reason: str,
-        *,
-        receipt: Receipt | None = None,
-        conflicts: tuple[Conflict, ...] = (),
-    ) -> None:
-        """Takes an item out of the queue for good."""
-        if isinstance(item, Outside):
-            self._candidates.refuse_joining(reason)
-            return
-        self._step("end")
-        self._log.note(
-            EntrySettled(
-                at=self._log.clock(),
-                entry_id=item.entry_id,
-                status=status,
-                reason=reason,
-                conflicts=conflicts,
-                receipt=receipt,
-            )
-        )
-        self._ended.append(item.entry_id)
-
-    def _leave(self, item: Item, reason: str) -> None:
-        """Lets an item keep its place until something else has landed."""
-        if isinstance(item, Outside):
-            self._candidates.refuse_joining(reason)
-            return
-        self._step("leave waiting")
-        self._candidates.wait(item, reason)
-        self._ended.append(item.entry_id)
-
-    def _return(self, entry: Entry, reason: str) -> None:
-        self._log.note(EntryReturned(at=self._log.clock(), entry_id=entry.entry_id, reason=reason))
-
-
-def _not_begun(stacks: Sequence[Stack]) -> dict[int, str]:
-    """Returns the entries no check has begun for, by id, with their trees."""
-    links = [link for stack in stacks for link in stack.links]
-    return {
-        link.item.entry_id: link.step.tree
-        for link in links
-        if isinstance(link.item, Entry) and link.item.status is EntryStatus.QUEUED
-    }
+    def _look_if_unclear(self, landed: Stack) -> None:
+        """Looks anew after a landing that is not the plain move it was meant to be."""
+        seen = self._publisher.seen
+        if seen.landed != landed.top.commit:
+            self._chains.forget()
+            self._look()
+        elif seen.where not in (Position.LEVEL, Position.BEHIND):
+            self._look()
+        self._candidates.look()

@@ -6,7 +6,7 @@ and ancestry tells which steps were done.
 
 from collections.abc import Callable
 
-from modules.git.refs import RefMoved, durable, is_ancestor, move_ref, read_commit, read_ref
+from modules.git.refs import RefMoved, is_ancestor, read_commit, read_ref
 from modules.git.repository import Repository
 from modules.git.run_git import GitFault
 from modules.records.merges import FINAL_STATUSES, Entry, EntryStatus, Receipt
@@ -86,22 +86,38 @@ class Landings:
         if intent is None or intent.target != self._target:
             return
         self._step("land")
-        landed = self._moved(intent)
+        obstacle = self._move(intent)
         self._step("record the landing")
         now, to = self._log.clock(), intent.to_commit
-        if landed == to or (landed and read_commit(self._git, to) and self._has(landed, to)):
-            ids_and_commits = [(part.entry_id, part.commit) for part in intent.landings]
-            self._log.note(
-                *(
-                    LandingDone(at=now, entry_id=entry_id, target=self._target, to_commit=commit)
-                    for entry_id, commit in ids_and_commits or [(NO_ENTRY, to)]
-                )
-            )
+        if obstacle:
+            abandoned = LandingAbandoned(at=now, target=self._target, to_commit=to, reason=obstacle)
+            self._log.note(abandoned)
             return
-        reason = f"What has landed moved to {landed[:12]} meanwhile."
-        if landed == intent.from_commit:
-            reason = f"The commit {to[:12]} it should land as is gone."
-        self._log.note(LandingAbandoned(at=now, target=self._target, to_commit=to, reason=reason))
+        done = [(part.entry_id, part.commit) for part in intent.landings] or [(NO_ENTRY, to)]
+        self._log.note(
+            *(
+                LandingDone(at=now, entry_id=entry_id, target=self._target, to_commit=commit)
+                for entry_id, commit in done
+            )
+        )
+
+    def _move(self, intent: LandingIntended) -> str:
+        """Moves what has landed if it is still where it was; returns why it has not landed."""
+        ref, new = self._publisher.landed_ref, intent.to_commit
+        try:
+            self._publisher.land(intent.from_commit, new)
+        except GitFault as error:
+            if not read_commit(self._git, new):
+                return f"The commit {new[:12]} it should land as is gone."
+            landed = read_ref(self._git, ref)
+            if landed and is_ancestor(self._git, new, landed):
+                return ""
+            if not isinstance(error, RefMoved):
+                raise
+            if landed == intent.from_commit:
+                return f"The branch {self._target!r} moved meanwhile."
+            return f"What has landed moved to {landed[:12]} meanwhile."
+        return ""
 
     def _parts(self, stack: Stack, proof: Receipt) -> tuple[list[Landing], list[FlakeSeen]]:
         """Returns what each entry lands with, and the flaky checks among them."""
@@ -137,20 +153,3 @@ class Landings:
         names = flake.tests or (flake.command,)
         told = ", ".join(f"{name!r} (time {counts[name] + 1})" for name in names[:_SHOWN])
         return f"Flaky: {told} failed, then passed; see {flake.log}."
-
-    def _moved(self, intent: LandingIntended) -> str:
-        """Moves what has landed if it is still where it was; returns where it is."""
-        ref, old, new = self._publisher.landed_ref, intent.from_commit, intent.to_commit
-        try:
-            move_ref(durable(self._git), ref, new=new, old=old)
-        except RefMoved:
-            return read_ref(self._git, ref)
-        except GitFault:
-            if read_commit(self._git, new):
-                raise
-            return read_ref(self._git, ref)
-        self._publisher.note_landing(old, new)
-        return new
-
-    def _has(self, landed: str, commit: str) -> bool:
-        return is_ancestor(self._git, commit, landed)

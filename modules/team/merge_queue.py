@@ -33,7 +33,7 @@ from modules.team.proof import TreeProver
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
 from modules.team.queue_state import can_move
-from modules.team.submission import examine
+from modules.team.submission import Examined, examine
 
 _LOCK_SECONDS = 2.0
 
@@ -179,10 +179,10 @@ class MergeQueue:
                 f"This very commit was refused before: {refused.reason} Make a new commit and "
                 "submit that."
             )
-        nothing_new = examine(
+        examined = examine(
             self._repository, submission, landed=self.landed, merged=self._merged_pins()
         )
-        return self._enter(submission, nothing_new)
+        return self._enter(submission, examined)
 
     def revert(self, entry_id: int) -> Entry:
         """Queues the opposite of what an entry landed as, with the highest priority; blocks."""
@@ -211,7 +211,7 @@ class MergeQueue:
                 files=entry.submission.files,
                 priority=0,
             ),
-            "It is reverted already." if is_nothing else "",
+            Examined(landed, "It is reverted already." if is_nothing else ""),
         )
 
     def retry(self, entry_id: int) -> Entry:
@@ -280,7 +280,7 @@ class MergeQueue:
             await self._lander.stop()
             self._held.close()
 
-    def _enter(self, submission: Submission, nothing_new: str) -> Entry:
+    def _enter(self, submission: Submission, examined: Examined) -> Entry:
         entered: list[int] = []
 
         def decide() -> list[AnyQueueRecord]:
@@ -297,10 +297,11 @@ class MergeQueue:
                     entry_id=entry_id,
                     target=self.target,
                     submission=submission,
+                    fork=examined.fork,
                 )
             )
-            if nothing_new:
-                records.append(self._ended(entry_id, EntryStatus.NO_CHANGES, nothing_new))
+            if why := examined.nothing_new:
+                records.append(self._ended(entry_id, EntryStatus.NO_CHANGES, why))
             return records
 
         self._log.write(decide)

@@ -5,22 +5,25 @@ branch is written to the journal before and after, and one that was cut off is p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from modules.git.following import follow, hindrance, put_right
+from modules.git.following import follow, hindrance, holder_git, put_right
 from modules.git.refs import (
     LANDED,
     PUBLISHED,
+    Head,
     RefMoved,
     durable,
     is_ancestor,
     move_ref,
+    move_refs,
     read_refs,
+    read_tips,
     set_ref,
 )
 from modules.git.repository import Repository
-from modules.git.run_git import GitTimedOut
+from modules.git.run_git import Git, GitTimedOut
 from modules.records.queue_records import PublishEnded, PublishIntended, TargetAdopted
 from modules.team.merge_rules import Position, position
 from modules.team.queue_log import QueueLog
@@ -63,14 +66,15 @@ class Publisher:
         refs = read_refs(self._git, self.landed_ref, self._repository.target_ref)
         return refs.get(self.landed_ref) or refs.get(self._repository.target_ref, "")
 
-    def look(self, *also: str) -> dict[str, str]:
+    def look(self, *also: str) -> dict[str, Head]:
         """Reads where branch and landings stand, and adopts commits put on top of landings.
 
-        Returns the refs it read, those named in `also` among them.
+        Returns the tips of the refs it read, those named in `also` among them.
         """
         names = (self._repository.target_ref, self.landed_ref, self._published_ref)
-        refs = read_refs(self._git, *names, *also)
-        target, landed, published = self._begun(*(refs.get(name, "") for name in names))
+        tips = read_tips(self._git, *names, *also)
+        commits = (tips[name].commit if name in tips else "" for name in names)
+        target, landed, published = self._begun(*commits)
         where = position(
             target=target, landed=landed, published=published, is_ancestor=self._is_ancestor
         )
@@ -83,11 +87,25 @@ class Publisher:
             set_ref(self._git, self._published_ref, landed)
             published = landed
         self.seen = Sight(target, landed, published, where)
-        return refs
+        return tips
 
-    def note_landing(self, old: str, new: str) -> None:
-        """Takes in that what has landed was moved from `old` to `new`, a child of it."""
+    def land(self, old: str, new: str) -> None:
+        """Moves what has landed from `old` to `new`, and the branch with it when it is free to.
+
+        Raises RefMoved when either is not where it was seen.
+        """
+        target, seen = self._repository.target_ref, self.seen
+        landing = (self.landed_ref, new, old)
+        if self._is_free():
+            along = ((target, new, seen.target), (self._published_ref, new, seen.published))
+            move_refs(durable(self._git), (landing, *along))
+            self.seen = Sight(new, new, new, Position.LEVEL)
+            return
+        still = [(target, seen.target)] if seen.target else []
+        move_refs(durable(self._git), (landing,), still=still)
         self._ancestry |= {(old, new): True, (new, old): False}
+        where = Position.BEHIND if seen.where is Position.LEVEL else seen.where
+        self.seen = replace(seen, landed=new, where=where)
 
     def follow(self, *, anew: bool = False) -> None:
         """Lets the branch follow; what was refused is tried again once it differs, or `anew`."""
@@ -109,6 +127,15 @@ class Publisher:
             set_ref(self._git, self._published_ref, target)
             published = target
         return target, landed, published
+
+    def _is_free(self) -> bool:
+        """True when nobody has the branch checked out, or is about to, and it had followed."""
+        return (
+            self.seen.where is Position.LEVEL
+            and self.seen.landed == self.seen.published != ""
+            and holder_git(self._repository) is None
+            and not hindrance(self._repository, None, old=self.seen.target, new=self.seen.target)
+        )
 
     def _is_ancestor(self, older: str, newer: str) -> bool:
         """True when `newer` contains `older`; that never changes, so it is asked once."""
@@ -145,7 +172,8 @@ class Publisher:
                 assert_never(self.seen.where)
 
     def _move(self, old: str, new: str) -> str:
-        reason = hindrance(self._repository, old=old, new=new)
+        holder = holder_git(self._repository)
+        reason = hindrance(self._repository, holder, old=old, new=new)
         if reason:
             return reason
         target = self._repository.target
@@ -155,7 +183,7 @@ class Publisher:
         )
         self._step("publish")
         try:
-            reason = follow(self._repository, old=old, new=new, when=self._log.clock())
+            reason = self._moved(holder, old, new)
         except RefMoved:
             reason = f"{target!r} moved meanwhile"
         except GitTimedOut as error:
@@ -164,8 +192,21 @@ class Publisher:
         self._step("record publishing")
         self._end(new, reason)
         if not reason:
-            set_ref(self._git, self._published_ref, new)
             self.seen = Sight(new, new, new, Position.LEVEL)
+        return reason
+
+    def _moved(self, holder: Git | None, old: str, new: str) -> str:
+        """Moves branch and our own note of it; returns why it could not, empty when it did."""
+        if holder is None:
+            moves = (
+                (self._repository.target_ref, new, old),
+                (self._published_ref, new, self.seen.published),
+            )
+            move_refs(durable(self._git), moves)
+            return ""
+        reason = follow(self._repository, holder, old=old, new=new, when=self._log.clock())
+        if not reason:
+            set_ref(self._git, self._published_ref, new)
         return reason
 
     def _end(self, to_commit: str, held: str) -> None:

@@ -115,6 +115,7 @@ class QueueState:
         entry = Entry(
             entry_id=record.entry_id,
             submission=record.submission,
+            fork=record.fork,
             submitted_at=record.at,
             changed_at=record.at,
         )

@@ -1,6 +1,7 @@
 """Examines a submission before it is queued: is it what it says, and may it land at all?"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from modules.git.changes import FileChange, blob_text, file_changes, paths_in
 from modules.git.merging import merge_trees
@@ -22,10 +23,20 @@ _LANE_BRANCHES = ("refs/heads/wt/", "refs/heads/wt-lanes/")
 _SHOWN = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a submission would change."""
+
+    fork: str = ""
+    """The newest commit it has in common with what has landed."""
+    nothing_new: str = ""
+    """Why it would change nothing; empty when it would."""
+
+
 def examine(
     repository: Repository, submission: Submission, *, landed: str, merged: Iterable[str]
-) -> str:
-    """Returns why the submission would change nothing; empty when it would.
+) -> Examined:
+    """Returns what a submission that may be queued would change.
 
     `merged` are commits that landed in another shape. Raises ModelFault, which says what to do, for
     a submission that may not be queued.
@@ -45,9 +56,11 @@ def examine(
             f"The branch was made from {base[:12]}, which has not landed on {repository.target!r}. "
             f"Rebase your work onto {landed[:12]} and submit again."
         )
-    return _nothing_new(git, submission, landed) or _examine_changes(
-        repository, submission, landed, tuple(merged)
-    )
+    if nothing_new := _nothing_new(git, submission, landed):
+        return Examined(nothing_new=nothing_new)
+    fork = merge_base(git, landed, commit)
+    nothing_new = _examine_changes(repository, submission, landed, tuple(merged), fork)
+    return Examined(fork, nothing_new)
 
 
 def protected_paths(repository: Repository, submission: Submission) -> tuple[str, ...]:
@@ -72,10 +85,9 @@ def _nothing_new(git: Git, submission: Submission, landed: str) -> str:
 
 
 def _examine_changes(
-    repository: Repository, submission: Submission, landed: str, merged: Sequence[str]
+    repository: Repository, submission: Submission, landed: str, merged: Sequence[str], fork: str
 ) -> str:
     git, commit = repository.git, submission.commit
-    fork = merge_base(git, landed, commit)
     changes = file_changes(git, fork, commit)
     if not changes:
         return "Its commits cancel each other out: no file differs."

@@ -12,7 +12,7 @@ from modules.git.refs import (
     delete_ref,
     move_ref,
     read_commit,
-    read_heads,
+    read_head,
     read_ref,
 )
 from modules.git.repository import Repository
@@ -167,13 +167,15 @@ def test_squash_when_done_twice_then_is_the_same_commit_by_the_author(
     head = side(repo, {"x": "x\n"})
     base = repo.rev("main")
     git = repository.git
+    pinned = read_head(git, head)
+    assert pinned is not None
 
     first, second = (
         squash(
             git,
             tree=repo.rev(f"{head}^{{tree}}"),
             onto=base,
-            head=read_heads(git, [head])[head],
+            head=pinned,
             message="m",
             when=NOW,
         )

@@ -29,7 +29,7 @@ _STEPS = (
 )
 _IS_LONG = "QUEUE_KILLS" in os.environ
 """Set it to kill at every step and in 50 runs; the default is a sample."""
-_MOST_STEPS = 95
+_MOST_STEPS = 80
 _ENTRIES = 20
 _RED = frozenset({5, 12, 13})
 
@@ -201,4 +201,4 @@ def test_steps_that_are_killed_at_are_all_there_are(tmp_path: Path) -> None:
 
     work(made.repo.root, made.repo.home, lambda: reached.append(""))
 
-    assert _MOST_STEPS - 20 < len(reached) < _MOST_STEPS + 10
+    assert _MOST_STEPS - 30 < len(reached) <= _MOST_STEPS
