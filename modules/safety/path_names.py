@@ -22,29 +22,35 @@ def _paths(text: str) -> tuple[tuple[str, ...], ...]:
 
 _ENV_FILE = re.compile(r"\.env(?:[._~-].*)?")
 _TEMPLATE = re.compile(r"\.env[._-](?:.*[._-])?(?:example|sample|template|dist)")
-_SECRET_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore")
+_SECRET_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk")
 _SECRET_NAMES = _names(
-    ".netrc _netrc .git-credentials .pypirc .pgpass .vault-token mcp-auth.json"
+    ".netrc _netrc .htpasswd .git-credentials .pypirc .pgpass .vault-token mcp-auth.json"
     " id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk"
 )
 _SECRET_BELOW_HOME = _paths(
     ".ssh .aws .gnupg .kube .docker .config/gh .config/gcloud .config/op .azure .npmrc .team"
     " .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .password-store"
     " .local/share/keyrings .mozilla .config/google-chrome .config/chromium .bash_history"
+    " .config/hub .config/glab-cli .config/rclone .config/doctl .terraformrc .my.cnf .vault-token"
     " .zsh_history .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json"
 )
 _STEERING = _paths(
     ".claude .mcp.json .hooks.json team.toml claude.md claude.local.md agents.md gemini.md"
-    " .cursor .cursorrules .codex .gemini .vscode .idea .husky .devcontainer .envrc .npmrc"
-    " .yarnrc.yml .gitmodules .gitattributes .github/workflows .github/actions .gitlab-ci.yml"
-    " .circleci .pre-commit-config.yaml"
+    " .cursor .cursorrules .windsurfrules .clinerules .github/copilot-instructions.md .codex"
+    " .gemini .vscode .idea .zed .husky .devcontainer .devcontainer.json .envrc .npmrc .yarnrc"
+    " .yarnrc.yml .gitmodules .gitattributes .lfsconfig .github/workflows .github/actions"
+    " .gitlab-ci.yml .circleci .travis.yml azure-pipelines.yml bitbucket-pipelines.yml jenkinsfile"
+    " .pre-commit-config.yaml lefthook.yml .lefthook.yml"
 )
 STEERING_NAMES = (
     *sorted({path[0] for path in _STEERING}),
-    *("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md"),
+    *("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", "Jenkinsfile"),
 )
 """First components of steering paths, in the spellings that are common."""
-_SYSTEM_SECRETS = (("etc", "shadow"), ("etc", "gshadow"), ("etc", "sudoers"))
+_SYSTEM_SECRETS = _paths(
+    "etc/shadow etc/shadow- etc/gshadow etc/gshadow- etc/sudoers etc/sudoers.d etc/ssl/private"
+)
+_HOST_KEY = re.compile(r"ssh_host_.*_key")
 _HARMLESS_PROCESS_FILES = _names(
     "status stat statm limits cgroup comm io mounts mountinfo mountstats schedstat sched"
 )
@@ -81,6 +87,8 @@ def is_system_secret(names: Sequence[str]) -> bool:
     if names[:1] == ["proc"]:
         return _is_process_secret(names[1:])
     if names[:1] == ["run"] or list(names[:2]) == ["var", "run"]:
+        return True
+    if list(names[:2]) == ["etc", "ssh"] and _HOST_KEY.fullmatch(names[-1]):
         return True
     return any(tuple(names[: len(path)]) == path for path in _SYSTEM_SECRETS)
 

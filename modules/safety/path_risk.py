@@ -30,7 +30,7 @@ from modules.store.paths import Paths
 
 _LONGEST_NAME_BYTES = 255
 _LONGEST_PATH_BYTES = 4095
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
 _HOMES = re.compile(r"/(?:root|home/[^/]+|Users/[^/]+)(?=/|$)")
 _SINKS = frozenset({"/dev/null"})
 
@@ -76,13 +76,21 @@ def locate(
     if path == "~" or path.startswith("~/"):
         path = f"{ground.home}{path[1:]}"
     absolute = os.path.join(folder or str(ground.root), path)  # noqa: PTH118 (keeps a trailing ..)
-    given = os.path.normpath(absolute)
+    given = f"/{os.path.normpath(absolute).lstrip('/')}"
     if follows_last:
-        resolved = os.path.realpath(absolute)
+        resolved = followed(absolute)
     else:
         parent, name = os.path.split(given)
-        resolved = os.path.normpath(f"{os.path.realpath(parent)}/{name}")
+        resolved = os.path.normpath(f"{followed(parent)}/{name}")
     return Spot(given=given, resolved=resolved)
+
+
+def followed(path: str) -> str:
+    """Returns where `path` leads; through a link that may not be read, to where nobody may go."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return _NOBODYS
 
 
 def secret_reason(spot: Spot, ground: Ground) -> str:
@@ -124,6 +132,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 _SAFE = Assessment(risk=Risk.SAFE)
+_NOBODYS = "/proc/1/root"
 
 
 def _deny(category: str, why: str) -> Assessment:
@@ -155,7 +164,7 @@ def _hidden_meaning(path: str) -> str:
         return "has invisible characters"
     if path[0] == "~" and path[:2] not in ("~", "~/"):
         return "is another user's home"
-    if path[0] == "$" or path.lower().startswith("file:"):
+    if path[0] == "$" or "://" in path or path.lower().startswith("file:"):
         return "is not taken literally by every tool"
     if _DRIVE.match(path) or "\\" in path:
         return "is a Windows path"

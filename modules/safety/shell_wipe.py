@@ -4,7 +4,7 @@ import os
 
 from modules.safety.ground import Ground
 from modules.safety.path_names import folded
-from modules.safety.path_risk import is_within
+from modules.safety.path_risk import followed, is_within
 from modules.safety.shell_words import UNKNOWN
 
 _SYSTEM_FOLDERS = frozenset(
@@ -29,7 +29,7 @@ def wipe_reason(text: str, folder: str, ground: Ground) -> str:
     if last in _EVERYTHING:
         shown = (start or "/") if slash else "."
     path = os.path.normpath(shown if shown.startswith("/") else f"{folder}/{shown}")
-    for place in {path, os.path.realpath(path)}:
+    for place in {path, followed(path)}:
         why = _catastrophe(place, ground)
         if why:
             return why

@@ -33,13 +33,14 @@ _PRIVATE_SUFFIXES = tuple(
     f".{suffix}"
     for suffix in (
         *("local", "localhost", "localdomain", "internal", "intranet", "private", "corp", "home"),
-        *("lan", "home.arpa", "test", "example", "invalid", "onion", "alt"),
+        *("lan", "home.arpa", "test", "example", "invalid", "onion", "alt", "svc"),
     )
 )
 _LOOPBACK_SERVICES = tuple(
     f".{name}"
     for name in ("localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "rbndr.us", "1u.ms")
 )
+_METADATA_NAMES = frozenset({"metadata.goog"})
 _ADDRESS_SERVICES = tuple(
     f".{name}" for name in ("nip.io", "sslip.io", "xip.io", "traefik.me", "backname.io", "local.gd")
 )
@@ -147,6 +148,8 @@ def _leads_inside(host: str, resolve: Resolver | None) -> str:
     dotted = f".{host}"
     if "." not in host or dotted.endswith(_PRIVATE_SUFFIXES):
         return f"{host!r} is a name of some private network"
+    if host in _METADATA_NAMES:
+        return f"{host!r} is a machine's metadata service"
     if dotted.endswith(_LOOPBACK_SERVICES):
         return f"{host!r} stands for addresses of your own machine"
     embedded = _embedded_address(host)

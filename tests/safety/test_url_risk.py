@@ -65,6 +65,8 @@ def test_assess_url_when_it_is_public_then_it_is_safe(url: str) -> None:
         *("http://x.home.arpa/", "http://x.corp/", "http://x.example/", "http://x.onion/"),
         *("http://metadata.google.internal/", "http://app.localtest.me/", "http://x.lvh.me/"),
         *("http://10.0.0.1.nip.io/", "http://192-168-0-1.sslip.io/", "http://c0a80001.nip.io/"),
+        *("http://metadata.goog/", "http://kubernetes.default.svc/"),
+        *("http://[::ffff:0:127.0.0.1]/", "http://[2002:a9fe:a9fe::1]/", "http://169.254.43518/"),
         *("http://a.127.0.0.1.xip.io/", "http://7f000001.c0a80001.rbndr.us/"),
     ],
 )
