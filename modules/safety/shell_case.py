@@ -1,6 +1,7 @@
 """One command being judged: what it was given, and what was found about it."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from modules.safety.shell_words import UNKNOWN, Word
 RUN = "bash:run"
 _NAMERS = frozenset({"echo", "printf", "find", "fd", "ls"})
 _LEAVES_OUT = frozenset({"-not", "!", "-prune", "-E", "--exclude", "-I", "--ignore"})
+_OWN_STREAM = re.compile(r"/dev/(?:fd/[0-9]+|std(?:in|out|err))")
 _SINKS = frozenset({"null", "stdout", "stderr", "stdin", "tty", "zero", "full", "fd"})
 
 
@@ -116,7 +118,7 @@ class Case:
             self.denies("bash:secret", f"{word.raw!r} takes in files of secrets")
         if UNKNOWN in text:
             self._reads_found()
-        if not text or text == UNKNOWN or text.startswith(("/dev/fd/", "/dev/std")):
+        if not text or text == UNKNOWN or _OWN_STREAM.fullmatch(text):
             return
         for folder in self.call.folders:
             spot = self.spot(text, folder)

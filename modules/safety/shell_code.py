@@ -5,6 +5,7 @@
 """
 
 import re
+from collections.abc import Sequence
 
 from modules.safety.shell_agents import judge_agent
 from modules.safety.shell_case import Case
@@ -12,12 +13,14 @@ from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import (
     downloaded,
     fetches,
+    has_downloads,
     is_decoding,
     loose_paths,
     printed_before,
 )
 from modules.safety.shell_tables import AGENTS, SHELLS, names
-from modules.safety.shell_words import Word
+from modules.safety.shell_wipe import wipe_reason
+from modules.safety.shell_words import UNKNOWN, Word
 
 _INLINE = {
     "python": names("-c"),
@@ -31,9 +34,11 @@ _INLINE = {
 }
 _QUOTED = re.compile(r"""['"]([^'"\s]{2,200})['"]""")
 _WIPES = re.compile(r"""\brm\s+-[rRf]{2,}\s+[/~](?:["'\s]|$)|rmtree\(\s*["'][/~]["']""")
+_REMOVES = re.compile(r"rmtree|rmSync|rm_r|rimraf|remove_tree|remove_entry|rmdirSync|fs\.rm\b")
 _REVERSE_SHELL = re.compile(
     r"socket\b.*(?:subprocess|dup2|pty\.spawn|/bin/(?:ba)?sh|child_process)"
-    r"|/dev/tcp/|fsockopen.*(?:exec|proc_open)",
+    r"|/dev/tcp/|fsockopen.*(?:exec|proc_open)|TCPSocket.*(?:popen|exec|system|spawn)"
+    r"|net\.(?:Socket|connect|createConnection).*(?:spawn|exec)",
     re.DOTALL,
 )
 
@@ -55,9 +60,12 @@ def judge_shell(case: Case) -> None:
             case,
             is_code=not options.operands or options.has("-s") or _is_input(options.operands[0]),
         )
-    elif fetches(case, case.call.inside):
+    elif fetches(case, case.call.inside) or _keeps_download(case, scripts):
         case.critical("bash:remote-code", "runs code straight from the network")
-    if case.call.is_network_fed:
+    if case.call.is_network_fed or any(
+        call.is_network_fed and call.words and call.words[0].text == "exec"
+        for call in case.script.calls
+    ):
         case.critical("bash:remote-code", "hands a shell to the network")
 
 
@@ -70,8 +78,16 @@ def judge_evaluation(case: Case) -> None:
         case.findings.nested.extend(word.text for word in case.args[:1])
     else:
         case.reads_each(case.args[:1])
-    if fetches(case, case.call.inside):
+        _judge_input(case, is_code=bool(case.args) and _is_input(case.args[0]))
+    if fetches(case, case.call.inside) or (
+        case.name == "eval" and _keeps_download(case, case.args)
+    ):
         case.critical("bash:remote-code", "runs code straight from the network")
+
+
+def _keeps_download(case: Case, scripts: Sequence[Word]) -> bool:
+    """True where code that isn't known may be what the script fetched before."""
+    return any(UNKNOWN in word.text for word in scripts) and has_downloads(case)
 
 
 def judge_interpreter(case: Case) -> None:
@@ -85,14 +101,24 @@ def judge_interpreter(case: Case) -> None:
     for word in code:
         if _REVERSE_SHELL.search(word.text):
             case.critical("bash:remote-code", "opens a shell to the network")
-        if _WIPES.search(word.text):
-            case.critical("bash:wipe", "removes the system or a home")
+        _judge_removals(case, word.text)
         case.reads_each(Word(raw=p, pattern=p) for p in _QUOTED.findall(word.text))
     operands = [word for word in case.args if not word.text.startswith("-") or word.text == "-"]
     is_module = any(word.text == "-m" for word in case.args)
     _judge_input(case, is_code=not (code or is_module) and (not operands or _is_input(operands[0])))
     if code and fetches(case, case.call.inside):
         case.critical("bash:remote-code", "runs code straight from the network")
+
+
+def _judge_removals(case: Case, code: str) -> None:
+    if _WIPES.search(code):
+        case.critical("bash:wipe", "removes the system or a home")
+    if _REMOVES.search(code):
+        for path in _QUOTED.findall(code):
+            start = str(case.ground.home) if path[0] == "~" else ""
+            why = wipe_reason(start + path.lstrip("~"), UNKNOWN, case.ground)
+            if why:
+                case.critical("bash:wipe", why)
 
 
 def judge_path(case: Case) -> None:

@@ -124,6 +124,14 @@ def judge_dd(case: Case) -> None:
             case.runs("has operands that aren't known")
 
 
+def judge_patch(case: Case) -> None:
+    """Judges `patch`: what it changes stands in what it is given, beside a file that is named."""
+    options = read_options(case.args, names("-i -o -r -d -p -F -D -B -z -V --input --output"))
+    case.runs("changes files that a patch names")
+    case.reads_each((*options.operands[1:], *options.values("-i", "--input")))
+    case.writes_each((*options.operands[:1], *options.values("-o", "--output", "-r", "-d")))
+
+
 def judge_mktemp(case: Case) -> None:
     """Judges `mktemp`: the system's folder for temporary files is its place."""
     options = read_options(case.args, names("-p --tmpdir --suffix"))

@@ -4,11 +4,12 @@ import re
 
 from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
+from modules.safety.shell_globs import names_secret
 from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import fetches, printed_before
 from modules.safety.shell_tables import INTERPRETERS, SHELLS, names
 from modules.safety.shell_wipe import wipe_reason
-from modules.safety.shell_words import UNKNOWN, Word, unknown
+from modules.safety.shell_words import UNKNOWN, Word, escaped, literal
 
 _XARGS_VALUES = names(
     "-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --max-chars --delimiter --arg-file"
@@ -18,6 +19,13 @@ _XARGS_OPTIONS = _XARGS_VALUES | names(
     "-0 -r -t -x -p -i -l -e --null --no-run-if-empty --verbose --exit --interactive"
 )
 _FIND_ACTIONS = names("-exec -execdir -ok -okdir")
+_REMOVERS = names("rm rmdir unlink shred srm")
+_NAME_TEST = re.compile(r"-i?(?:name|path|wholename)")
+_FILTER = re.compile(
+    r"-(?:i?name|i?path|i?wholename|i?lname|i?regex|size|perm|user|group|uid|gid|empty|nouser"
+    r"|nogroup|[amc]?(?:min|time)|newer.*|anewer|cnewer|samefile|inum|links|used|context)"
+)
+"""Tests that leave most files out."""
 _FIND_WRITES = names("-fprint -fprint0 -fls -fprintf")
 _FIND_VALUES = re.compile(
     r"-(?:i?name|i?path|i?wholename|i?lname|i?regex|regextype|type|xtype|size|perm|user|group|uid"
@@ -34,14 +42,17 @@ def judge_find(case: Case) -> None:
     """Judges `find`."""
     words = list(case.args)
     starts = _starting_points(case, words)
+    is_all = not any(_FILTER.fullmatch(word.text) for word in words)
+    secrets = _secret_names(words)
     while words:
         word = words.pop(0)
         text = word.text
         if text in _FIND_ACTIONS:
-            _find_runs(case, words)
+            is_asked = text in ("-ok", "-okdir")
+            _find_runs(case, words, starts, secrets, is_all=is_all and not is_asked)
         elif text == "-delete":
             case.hides("deletes what it finds", "bash:rm")
-            _find_deletes(case, starts)
+            _find_deletes(case, starts, is_all=is_all)
         elif text in _FIND_WRITES:
             case.writes_each(words[:1])
             del words[: 2 if text == "-fprintf" else 1]
@@ -65,8 +76,21 @@ def judge_xargs(case: Case) -> None:
     case.findings.needs_exact = True
     if words[0].text in SHELLS | INTERPRETERS and fetches(case, case.call.upstream):
         case.critical("bash:remote-code", "runs code straight from the network")
-    others = tuple(name for text in printed_before(case) for name in text.split())
+    printed = [*printed_before(case), case.call.input_text or ""]
+    others = tuple(name for text in printed for name in text.split())
+    if words[0].text in _REMOVERS:
+        _deletes_found(case)
     case.starts([*words, Word(raw="…", pattern=UNKNOWN, is_split=True, others=others)])
+
+
+def _deletes_found(case: Case) -> None:
+    """Judges deleting what a `find` before this command prints."""
+    for place in case.call.upstream:
+        call = case.script.calls[place]
+        if call.words and call.words[0].text == "find":
+            found = list(call.words[1:])
+            is_all = not any(_FILTER.fullmatch(word.text) for word in found)
+            _find_deletes(case, _starting_points(case, found), is_all=is_all)
 
 
 def judge_search(case: Case) -> None:
@@ -105,25 +129,41 @@ def _starting_points(case: Case, words: list[Word]) -> list[Word]:
     return starts
 
 
-def _find_runs(case: Case, words: list[Word]) -> None:
+def _find_runs(
+    case: Case, words: list[Word], starts: list[Word], secrets: tuple[str, ...], *, is_all: bool
+) -> None:
     case.hides("runs a command on what it finds")
     command: list[Word] = []
+    found = Word(raw="{}", pattern=UNKNOWN, is_split=True, others=secrets)
     while words:
         word = words.pop(0)
         if word.text in (";", "+"):
             break
-        command.append(unknown() if "{}" in word.text else word)
+        command.append(found if "{}" in word.text else word)
+    if command and command[0].text in _REMOVERS:
+        _find_deletes(case, starts, is_all=is_all)
     case.starts(command)
 
 
-def _find_deletes(case: Case, starts: list[Word]) -> None:
-    for word in starts:
+def _secret_names(words: list[Word]) -> tuple[str, ...]:
+    """Returns the names of secrets that a search asks for."""
+    texts = [word.text for word in words]
+    found = []
+    for place, test in enumerate(texts[:-1]):
+        is_left_out = texts[place - 1 : place] in (["!"], ["-not"])
+        if _NAME_TEST.fullmatch(test) and not is_left_out and names_secret(texts[place + 1]):
+            found.append(escaped(texts[place + 1].rsplit("/", 1)[-1]))
+    return tuple(found)
+
+
+def _find_deletes(case: Case, starts: list[Word], *, is_all: bool) -> None:
+    for word in starts or [literal(".")]:
         for folder in case.call.folders:
             if UNKNOWN in (word.text, folder):
                 continue
             spot = case.spot(word.text, folder)
             root = str(case.ground.root)
-            if spot.given == root:
+            if spot.given == root and not is_all:
                 continue
             why = wipe_reason(word.text, folder, case.ground)
             if why:

@@ -28,7 +28,7 @@ _READS = names(
 )
 _WRITES = names("add commit switch checkout restore mv stash apply notes update-index write-tree")
 _HISTORY = names(
-    "reset rebase merge cherry-pick revert am filter-branch filter-repo update-ref gc prune repack"
+    "rebase merge cherry-pick revert am filter-branch filter-repo update-ref gc prune repack"
     " replace read-tree checkout-index fast-import maintenance rerere bisect reflog commit-tree"
     " pack-refs unpack-objects prune-packed sparse-checkout"
 )
@@ -71,7 +71,7 @@ _SHORT_VALUES = {
     "notes": names("-m -F -C -c"),
     "archive": names("-o"),
     "format-patch": names("-o -v"),
-    "config": names("-f"),
+    "config": names("-f --file --blob --type --default --value --comment --url"),
     "clean": names("-e"),
     "difftool": names("-x -t"),
     "status": frozenset(),
@@ -82,7 +82,7 @@ _RUNS = (
     *("--receive-pack", "--exec", "--show-signature", "--gpg-sign", "--local-user", "--extcmd"),
     *("--unsafe-paths", "--pager"),
 )
-_WHOLE_OPTIONS = names("--text --filter --page --sign --exc")
+_WHOLE_OPTIONS = names("--text --filter --page --sign --exc --local")
 """Options of git's own that are beginnings of dangerous ones."""
 _READ_VALUES = names(
     "-F --file --contents --pathspec-from-file --template --ignore-revs-file --exclude-from"
@@ -102,7 +102,9 @@ def judge_git(case: Case) -> None:
     if not name.is_known:
         case.runs("has a git command that isn't known before it runs")
         return
-    values = _LONG_VALUES | _SHORT_VALUES.get(name.text, _DEFAULT_VALUES)
+    values = _SHORT_VALUES.get(name.text, _DEFAULT_VALUES)
+    if name.text != "config":
+        values |= _LONG_VALUES
     options = read_options(args, values, stops=name.text == "config")
     _judge_options(case, name.text, options)
     _judge_paths(case, name.text, options)

@@ -11,6 +11,7 @@ from modules.store.paths import Paths
 HISTORY = "bash:git-history"
 NETWORK = "bash:net"
 _FILTERS = ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+_QUIET = frozenset({"-q", "--quiet", "--mixed", "-N", "--intent-to-add"})
 _ALL = frozenset({".", ":/", ":/.", "*", ":", "./"})
 
 
@@ -149,6 +150,19 @@ def _clean(case: Case, options: Options) -> None:
         case.runs("deletes files git doesn't know", "bash:rm")
 
 
+def _reset(case: Case, options: Options) -> None:
+    texts = [word.text for word in case.args]
+    texts = texts[texts.index("reset") + 1 :]
+    before = texts[: texts.index("--")] if "--" in texts else texts
+    if all(text in _QUIET for text in before) or (
+        next((text for text in before if text not in _QUIET), "") == "HEAD"
+        and not any(text.startswith("-") and text not in _QUIET for text in before)
+    ):
+        case.changes("takes files out of the index")
+    else:
+        case.runs("rewrites or drops commits, or work not committed", HISTORY)
+
+
 def _remove(case: Case, options: Options) -> None:
     if options.surely_has("-n", "--dry-run"):
         return
@@ -229,6 +243,7 @@ SPECIAL: Mapping[str, Callable[[Case, Options], None]] = {
     "notes": _notes,
     "reflog": _reflog,
     "remote": _remote,
+    "reset": _reset,
     "restore": _restore,
     "rm": _remove,
     "stash": _stash,

@@ -2,7 +2,7 @@
 
 from fnmatch import fnmatchcase
 
-from modules.safety.path_names import STEERING_NAMES
+from modules.safety.path_names import STEERING_NAMES, folded, is_secret_name
 
 _SECRETS = (".env", ".env.local", ".netrc", ".git-credentials", "id_rsa", "id_ed25519", "a.pem")
 _GUARDED = (".git", ".team", ".worktrees", *STEERING_NAMES)
@@ -16,6 +16,11 @@ def glob_hits_secret(text: str) -> bool:
         return False
     hits = (name for name in _SECRETS if _matches(name, pattern))
     return any(hits) and not any(_matches(name, pattern) for name in _ORDINARY)
+
+
+def names_secret(text: str) -> bool:
+    """True where the last part of a path is, or takes in, a name of a secret."""
+    return is_secret_name(folded(text.rsplit("/", 1)[-1])) or glob_hits_secret(text)
 
 
 def guarded_names(pattern: str) -> list[str]:

@@ -65,6 +65,7 @@ _ONLY_INSTALL = names(
     " luarocks opam stack cabal nvm fnm volta asdf mise sdk choco winget scoop pdm pipenv hatch rye"
     " pixi corepack vcpkg conan"
 )
+_NPM_SETTINGS = {("config", "get"), ("config", "list"), ("config", "ls")}
 _BARE_INSTALL = names("yarn pnpm composer bundle")
 _LIST_OPTION = re.compile(
     r"--(?:depth|format|json|all|prod|dev|long|local|global|user|files|parseable|installed|verbose"
@@ -86,7 +87,9 @@ def judge_package_manager(case: Case) -> None:
     texts = [word.text for word in case.args]
     action = next((text for text in texts if not text.startswith("-")), "")
     judge_agent(case)
-    if texts and texts[0] in _LISTS.get(name, frozenset()):
+    if name == "npm" and tuple(texts[:2]) in _NPM_SETTINGS:
+        _judge_list(case, texts[2:])
+    elif texts and texts[0] in _LISTS.get(name, frozenset()):
         _judge_list(case, texts[1:])
     elif action in _INSTALLS.get(name, frozenset()) or name in _ONLY_INSTALL:
         case.runs("installs or changes packages, which run code", PACKAGES)

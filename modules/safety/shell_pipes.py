@@ -10,6 +10,10 @@ from modules.safety.shell_tables import DOWNLOADERS, names
 from modules.safety.shell_words import Word
 
 _DECODERS = names("base64 base32 basenc xxd openssl gpg gunzip zcat gzip uudecode rev tr")
+_FETCHERS = DOWNLOADERS | names(
+    "http https xh nc ncat netcat socat telnet ssh gh aws gsutil lynx w3m links elinks"
+)
+"""Programs whose output may come from another machine."""
 _PRINTERS = names("echo printf cat")
 
 
@@ -21,7 +25,7 @@ def loose_paths(words: Iterable[Word]) -> Iterator[Word]:
             continue
         if not text.startswith("-"):
             yield word
-        for part in re.split(r"[=@:,]", text):
+        for part in re.split(r"[=@:,;<]", text):
             if part and part != text:
                 yield Word(raw=part, pattern=part)
         if text.startswith("file://"):
@@ -65,6 +69,11 @@ def printed_before(case: Case) -> list[str]:
     return [text for text in printed if text]
 
 
+def has_downloads(case: Case) -> bool:
+    """True when some command of the script gets text from the network."""
+    return fetches(case, range(len(case.script.calls)))
+
+
 def downloaded(case: Case) -> set[str]:
     """Returns the names of files that downloads in the same script made."""
     made: set[str] = set()
@@ -86,4 +95,4 @@ def downloaded(case: Case) -> set[str]:
 
 
 def _is_fetching(name: str) -> bool:
-    return name.rsplit("/", 1)[-1] in DOWNLOADERS
+    return name.rsplit("/", 1)[-1] in _FETCHERS

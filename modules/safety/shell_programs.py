@@ -1,6 +1,8 @@
 """Judges one command by its name: the table it is in, or the judge it has; pure."""
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from modules.safety import (
     shell_archives,
@@ -11,8 +13,10 @@ from modules.safety import (
     shell_text,
     shell_wrap,
 )
+from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
 from modules.safety.shell_git import judge_git
+from modules.safety.shell_globs import names_secret
 from modules.safety.shell_options import Options, read_options
 from modules.safety.shell_packages import PROGRAMS, judge_package_manager
 from modules.safety.shell_pipes import fetches
@@ -34,11 +38,15 @@ from modules.safety.shell_tables import (
     WRITERS,
     Effect,
     Spec,
+    names,
 )
-from modules.safety.shell_words import UNKNOWN, Word
+from modules.safety.shell_words import UNKNOWN, Word, literal
 
 _SYSTEM_FOLDERS = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")
 _SPECS = {**READERS, **CHECKED, **WRITERS, **DELETERS}
+_GROUPED = names("docker kubectl helm npm pip pip3 uv poetry terraform")
+"""Programs whose every command explains itself on `--help`, running nothing."""
+_SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
 _TO_OUTPUT = ("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
 _LONGEST_FORM = 4000
 """Characters of a command that rules are matched with."""
@@ -93,6 +101,10 @@ def _note_forms(case: Case) -> None:
 
 def _asks_version(case: Case) -> bool:
     words = [word.text for word in case.args]
+    if case.name in _GROUPED and words[-1:] == ["--help"]:
+        return all(_SUBCOMMAND.fullmatch(word) for word in words[:-1])
+    if words == ["version", "--client"]:
+        return case.name == "kubectl"
     if case.name not in VERSIONED or len(words) != 1:
         return False
     return words[0] in VERSION_OPTIONS or (words[0], case.name) in (
@@ -103,10 +115,12 @@ def _asks_version(case: Case) -> bool:
         ("-v", "ruby"),
         ("-v", "php"),
         ("-v", "perl"),
+        *(("-v", tool) for tool in ("make", "gcc", "g++", "cc", "c++", "clang", "clang++")),
+        ("-vV", "rustc"),
         ("-VV", "python3"),
         ("-VV", "python"),
         ("version", "go"),
-        ("version", "docker"),
+        *(("version", tool) for tool in ("docker", "helm", "openssl", "terraform")),
     )
 
 
@@ -124,10 +138,23 @@ def _judge_text(case: Case) -> None:
     """Judges a program whose operands are no files: nothing comes of them."""
 
 
+def _judge_lister(case: Case) -> None:
+    """Judges a program that shows names and dates of files, and no more of secret ones."""
+    inside = str(case.ground.main_checkout)
+    args = []
+    for word in case.args:
+        spots = [case.spot(word.text, folder).given for folder in case.call.folders]
+        is_name = not word.text.startswith("-") and names_secret(word.text)
+        args.append(literal(".") if is_name and all(is_within(s, inside) for s in spots) else word)
+    _judge_reader(replace(case, args=tuple(args)))
+
+
 def _judge_reader(case: Case) -> None:
     judge_by_spec(case)
     if case.name in ("less", "more", "most"):
         shell_system.judge_pager(case)
+    if case.name == "man" and any("/" in w.text for w in case.args if w.text[:1] != "-"):
+        case.hides("shows a page that lies in no system folder")
     if case.name in ("grep", "egrep", "fgrep", "rg", "ag", "ack"):
         shell_find.judge_search(case)
 
@@ -186,6 +213,7 @@ def _write_operands(case: Case, options: Options) -> None:
 _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (judge_git, frozenset({"git"})),
     (_judge_text, TEXT_ONLY),
+    (_judge_lister, frozenset({"ls", "stat", "eza", "exa", "lsd"})),
     (_judge_reader, frozenset(READERS) | frozenset(CHECKED)),
     (judge_by_spec, frozenset(WRITERS) | frozenset(DELETERS)),
     (shell_files.judge_rm, frozenset({"rm"})),
@@ -195,6 +223,7 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_files.judge_link, frozenset({"ln", "link"})),
     (shell_files.judge_mode, frozenset({"chmod", "chown", "chgrp"})),
     (shell_files.judge_dd, frozenset({"dd"})),
+    (shell_files.judge_patch, frozenset({"patch"})),
     (shell_files.judge_mktemp, frozenset({"mktemp"})),
     (shell_files.judge_xxd, frozenset({"xxd"})),
     (shell_archives.judge_tar, frozenset({"tar", "gtar", "bsdtar"})),

@@ -2,12 +2,13 @@
 
 import re
 from itertools import pairwise
+from socket import inet_aton, inet_ntoa
 
 from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
 from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import loose_paths
-from modules.safety.shell_tables import names
+from modules.safety.shell_tables import SHELLS, names
 from modules.safety.shell_wipe import is_system_path
 
 SYSTEM = "bash:system"
@@ -15,10 +16,12 @@ SYSTEM = "bash:system"
 _EVERYONE = frozenset({"-1", "0", "-0", "1", "-SIGKILL"})
 _OWN = re.compile(r"crewyard|claude|codex|\.?\*?|main\.py.*")
 _LEAD = re.compile(r"\$\(.*(?:crewyard|lead|main\.py)")
+_NUMERIC_HOST = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+)){0,3}")
 _PS_VALUES = names(
     "-o -p -u -U -C -g -G -t -q -O --format --pid --ppid --sort --user --group --tty"
 )
 _DATE_VALUES = names("-d -f -r --date --file --reference")
+_DATE_FORMAT = re.compile(r"-I(?:date|hours|minutes|seconds|ns)?|--(?:iso-8601|rfc-3339)(?:=\w+)?")
 _SHELL_SWITCHES = re.compile(r"[-+][eEuxvnhBCfk]+|[-+]o|--")
 _SHELL_OPTIONS = names(
     "pipefail errexit nounset xtrace noclobber verbose noglob errtrace functrace"
@@ -33,6 +36,7 @@ _SERVICE_LOOKS = names(
 _SERVICE_OPTIONS = names("--user --system --no-pager -a --all -l --full -q --quiet --failed")
 _DOCKER_LOOKS = names("ps images version info logs port top stats history search diff")
 _DOCKER_GROUPS = names("container image volume network context")
+_COMPOSE_LOOKS = names("ps ls images version logs port top stats")
 _DOCKER_WIDE = re.compile(
     r"--privileged(?:=true)?|--pid(?:=host)?|--userns=host|--ipc=host|--uts=host|--cap-add.*"
     r"|--device.*|--security-opt.*|--cgroupns=host|--volumes-from.*"
@@ -42,12 +46,13 @@ _METADATA = re.compile(
     r"|fd00:ec2::254).*",
     re.IGNORECASE,
 )
-_NET_SHELL = re.compile(r"-\w*[ec]|--exec|--sh-exec|--lua-exec")
+_NET_SHELL = re.compile(r"-[a-z0-9]*[ec](?:[/.].*)?|--(?:sh-|lua-)?exec(?:=.*)?")
+_RAW_NETWORK = names("nc ncat netcat socat telnet")
 
 
 def judge_kill(case: Case) -> None:
     """Judges `kill`."""
-    targets = [word.text for word in case.args]
+    targets = ["%" if w.raw.strip('"') == "$!" else w.text for w in case.args]
     signal = targets.pop(0) if targets and re.fullmatch(r"-[A-Za-z0-9]+", targets[0]) else ""
     if signal in ("-l", "-L"):
         return
@@ -57,7 +62,7 @@ def judge_kill(case: Case) -> None:
     _judge_own_parent(case)
     if any(target in _EVERYONE for target in targets) or (signal == "-1" and not targets):
         case.critical(SYSTEM, "signals every process")
-    if signal != "-0" or not all(target.isdigit() for target in targets):
+    if signal != "-0" or not all(target.isdigit() or target == "%" for target in targets):
         case.runs("signals a process", "bash:kill")
 
 
@@ -93,7 +98,8 @@ def judge_ps(case: Case) -> None:
 
 def judge_date(case: Case) -> None:
     """Judges `date`."""
-    options = read_options(case.args, _DATE_VALUES)
+    args = [word for word in case.args if not _DATE_FORMAT.fullmatch(word.text)]
+    options = read_options(args, _DATE_VALUES)
     is_set = options.has("-s") or any("--set".startswith(n) for n, _ in options.flags if len(n) > 3)
     if is_set or any(word.text[:1].isdigit() for word in options.operands):
         case.critical(SYSTEM, "sets the clock of the machine")
@@ -202,6 +208,8 @@ def judge_docker(case: Case) -> None:
     action = words[0] if words else ""
     if action in _DOCKER_GROUPS and words[1:2] in (["ls"], ["list"]):
         return
+    if action == "compose" and words[1:2] and words[1] in _COMPOSE_LOOKS:
+        return
     if action in _DOCKER_LOOKS:
         return
     case.runs(f"commands {case.name}", "bash:net")
@@ -232,7 +240,7 @@ def judge_network(case: Case) -> None:
     case.reads_each(loose_paths(case.args))
     if case.name in ("rsync", "scp") and case.args and ":" not in case.args[-1].text:
         case.writes(case.args[-1])
-    if any(_METADATA.fullmatch(word.text) for word in case.args):
+    if any(_METADATA.fullmatch(word.text) or _is_metadata(word.text) for word in case.args):
         case.denies("bash:private-address", "a machine's metadata service is nobody's to read")
     if case.name in ("nc", "ncat", "netcat") and any(
         _NET_SHELL.fullmatch(word.text) for word in case.args
@@ -242,6 +250,24 @@ def judge_network(case: Case) -> None:
         re.match(r"(?i)(?:exec|system|pty|shell)\b", word.text) for word in case.args
     ):
         case.critical("bash:remote-code", "hands a program to the network")
+    if case.name in _RAW_NETWORK and any(
+        case.script.calls[place].words and case.script.calls[place].words[0].text in SHELLS
+        for place in case.call.upstream
+    ):
+        case.critical("bash:remote-code", "hands a shell to the network")
+
+
+def _is_metadata(text: str) -> bool:
+    """True for an address that means a metadata service in numbers written unusually."""
+    authority = text.rpartition("://")[2].split("/")[0].split("?")[0].rpartition("@")[2]
+    host = authority.partition(":")[0].rstrip(".").lower()
+    if not _NUMERIC_HOST.fullmatch(host):
+        return False
+    try:
+        plain = inet_ntoa(inet_aton(host))
+    except OSError:
+        return False
+    return _METADATA.fullmatch(plain) is not None
 
 
 def judge_download(case: Case) -> None:
@@ -282,6 +308,8 @@ def judge_leak(case: Case) -> None:
 def judge_state(case: Case) -> None:
     """Judges builtins that change what the shell runs later."""
     case.runs(f"changes the shell's own state with {case.name}", "bash:env")
+    if case.name == "alias":
+        case.findings.nested.extend(word.text.partition("=")[2] for word in case.args)
 
 
 def judge_pager(case: Case) -> None:

@@ -70,7 +70,7 @@ TEXT_ONLY = names(
     " nproc uptime free users who w tty cal ncal seq sleep yes which whereis type help apropos"
     " whatis locale getconf expr factor basename dirname pathchk bg fg disown times dirs"
     " popd pgrep pidof top vmstat iostat mpstat lscpu lsb_release lsblk lsmod lspci lsusb"
-    " df last lastlog clear tput sw_vers ulimit umask numfmt"
+    " df last lastlog clear tput sw_vers ulimit umask numfmt uuidgen"
 )
 READERS: dict[str, Spec] = {
     **dict.fromkeys(
@@ -79,9 +79,17 @@ READERS: dict[str, Spec] = {
             " fmt pr expand unexpand tr od hexdump hd strings stat du realpath readlink md5sum"
             " sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum cksum base64 base32 basenc"
             " column zcat bzcat xzcat zstdcat zdiff zcmp look tsort shasum md5 readelf shellcheck"
+            " col colrm zipinfo"
             " exa eza lsd cd pushd"
         ),
         Spec(),
+    ),
+    **dict.fromkeys(
+        names("wc du"),
+        Spec(
+            values=names("--files0-from --exclude-from -X -d --max-depth --exclude"),
+            hazards=_hazards("--files0-from=reads --exclude-from=reads -X=reads"),
+        ),
     ),
     **dict.fromkeys(
         names("grep egrep fgrep zgrep zegrep zfgrep"),
@@ -118,7 +126,7 @@ CHECKED: dict[str, Spec] = {
         Spec(
             texts=1,
             values=names("-A -B -C -m -G --ignore --pager --ackrc"),
-            hazards=_hazards("--pager=runs -z=runs --search-zip=runs --ackrc=reads"),
+            hazards=_hazards("--pager=runs -z=runs --search-zip=runs --ackrc=runs"),
             is_checked=True,
         ),
     ),
@@ -227,6 +235,7 @@ WRITERS: dict[str, Spec] = {
     "truncate": Spec(
         operands=Effect.WRITES, values=names("-s -r --size --reference"), is_checked=True
     ),
+    **dict.fromkeys(names("dos2unix unix2dos"), Spec(operands=Effect.WRITES, is_checked=True)),
     "mkfifo": Spec(operands=Effect.WRITES, values=names("-m --mode"), is_checked=True),
     **dict.fromkeys(
         PACKERS,
@@ -263,10 +272,12 @@ SYSTEM = names(
     " chkconfig launchctl killall5 setenforce semanage chattr chcon apparmor_parser aa-disable"
     " grub-install update-grub efibootmgr dkms format diskpart mknod bpftool auditctl hwclock"
     " ntpdate update-alternatives loginctl machinectl systemd-run systemd-nspawn"
-    " timedatectl hostnamectl localectl"
+    " timedatectl hostnamectl localectl run0 newgrp sg sudoedit rc-service rc-update fusermount"
+    " fusermount3 tc ldconfig pivot_root switch_root ethtool iw iwconfig nmcli rfkill"
 )
 AGENTS = names(
     "claude codex gemini aider opencode cursor-agent crewyard cline copilot openhands swe-agent"
+    " goose amp qwen kimi crush droid auggie"
 )
 SHELLS = names("sh bash dash zsh ksh mksh ash fish rbash yash tcsh csh")
 INTERPRETERS = names(

@@ -15,6 +15,7 @@ _SED_OPTIONS = names(
     " --unbuffered --null-data --in-place --line-length --posix --debug --sandbox"
     " --follow-symlinks --version --help"
 )
+_AWK_STRING = re.compile(r'"([^"\\\s]{2,200})"')
 _AWK_VALUES = names("-F -v -f -e -i -l -E --field-separator --assign --file --source --include")
 _AWK_OPTIONS = names("-F -v --field-separator --assign --posix --traditional --re-interval")
 _JQ_VALUES = names("-f -L --from-file --indent --tab --arg --argjson --slurpfile --rawfile")
@@ -51,6 +52,7 @@ def judge_awk(case: Case) -> None:
     use = read_awk(program.text)
     if UNKNOWN in program.text or not use.is_understood:
         case.hides("has an awk program that may run commands")
+        case.reads_each(literal(name) for name in _AWK_STRING.findall(program.text))
     case.writes_each(literal(name) for name in use.writes if name)
     case.reads_each(files)
 

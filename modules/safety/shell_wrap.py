@@ -19,7 +19,11 @@ _HARMLESS: Mapping[str, tuple[frozenset[str], frozenset[str], int]] = {
     "nice": (names("-n --adjustment"), names("-0 -1 -2 -3 -4 -5 -6 -7 -8 -9"), 0),
     "nohup": (frozenset(), frozenset(), 0),
     "stdbuf": (names("-i -o -e --input --output --error"), frozenset(), 0),
-    "time": (names("-f --format"), names("-p -v --portability --verbose"), 0),
+    "time": (
+        names("-f -o --format --output"),
+        names("-p -v -a --portability --verbose --append"),
+        0,
+    ),
     "command": (frozenset(), names("-p"), 0),
     "builtin": (frozenset(), frozenset(), 0),
     "ionice": (names("-c -n --class --classdata"), names("-t"), 0),
@@ -76,6 +80,8 @@ def judge_wrapper(case: Case) -> None:
         case.runs(f"gives {case.name} an option that isn't known")
     if any(word.may_be_option for word in options.operands[: leading + 1]):
         case.runs("has operands that may turn into options")
+    if case.name == "time":
+        case.writes_each(options.values("-o", "--output"))
     words = options.operands[leading:]
     if words:
         case.findings.plain_forms.append(" ".join(word.raw for word in words))
