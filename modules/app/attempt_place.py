@@ -1,18 +1,20 @@
 """Where an attempt is worked on: its lane, its own temporary folder, its conversation."""
 
 import asyncio
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from modules.app.house import House
 from modules.app.worker_process import WorkerLost
 from modules.context.session import Session
-from modules.git.lane_names import lane_name
+from modules.git.lane_names import ATTEMPT, CHECK_TREE, lane_name
 from modules.git.lane_state import Lane
-from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes, make_lane
+from modules.git.lanes import CloseAction, Closed, close_lane, free_locks, list_lanes, make_lane
 from modules.git.occupants import occupants
 from modules.records.errors import CrewyardError
 from modules.records.tasks import Claim, Task
+from modules.store.paths import Paths
 
 _WAIT_SECONDS, _MOST_WAITS = 0.1, 100
 
@@ -48,6 +50,8 @@ async def _left_lane(house: House, task: Task) -> Lane | None:
             raise WorkerLost(f"Others are at work in the lane {lane.name}.")
         waits += 1
         await asyncio.sleep(_WAIT_SECONDS)
+    if lane is not None:
+        await asyncio.to_thread(free_locks, house.repository, lane)
     return lane
 
 
@@ -67,6 +71,14 @@ async def _new_lane(house: House, claim: Claim, task: Task) -> Lane:
         raise
     house.board.bind_lane(claim, lane=lane.name, branch=lane.branch, base=base)
     return lane
+
+
+def sweep_temporary(paths: Paths) -> None:
+    """Removes the temporary folders of lanes that are gone and of checks; none may be at work."""
+    for folder in paths.temporary.glob("*"):
+        is_over = ATTEMPT.match(folder.name) and not (paths.lanes / folder.name).exists()
+        if is_over or CHECK_TREE.fullmatch(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 async def close_lane_safely(house: House, lane: Lane) -> Closed:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from modules.app.attempt_place import close_lane_safely
+from modules.app.attempt_place import close_lane_safely, sweep_temporary
 from modules.app.crew import Crew
 from modules.app.finishing import finish
 from modules.app.house import House
@@ -156,6 +156,7 @@ class Run:
                     f"The lane {lane.name} was left behind; its work is kept in "
                     f"{closed.salvage_ref}."
                 )
+        await asyncio.to_thread(sweep_temporary, house.paths)
 
     async def _start_session(self) -> None:
         """Lets the SessionStart hooks speak; raises PersonFault when one says no."""

@@ -37,6 +37,8 @@ from modules.context.session import Session
 from modules.context.spill import sweep_spills
 from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
+from modules.git.merging import sweep_cells
+from modules.git.salvage import sweep_index_copies
 from modules.git.state import save_state
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
@@ -55,6 +57,7 @@ from modules.safety.sandbox import probe
 from modules.safety.secrets import SecretMask
 from modules.safety.trust import TrustStatus
 from modules.safety.web_guard import WebGuard
+from modules.store.files import sweep_unfinished
 from modules.store.paths import Paths
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
@@ -313,7 +316,14 @@ def _house(
 
 def _sweep(opened: Opened) -> list[str]:
     """Puts right what a dead lead left and deletes spilled output nobody needs any more."""
-    sweep_spills(opened.paths.outputs, now=now())
+    paths = opened.paths
+    sweep_spills(paths.outputs, now=now())
+    sweep_index_copies(opened.repository)
+    sweep_cells(opened.repository)
+    # Only the lead writes these.
+    sweep_unfinished(paths.team, paths.crew.name)
+    sweep_unfinished(paths.results)
+    sweep_unfinished(paths.checks)
     return sweep_lanes(opened.repository, now=now())
 
 

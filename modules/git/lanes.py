@@ -6,7 +6,8 @@
 3. Closing keeps by default: a lane that is dirty, unmerged, detached, unreadable or in use stays,
    and the reason is told. Asked to salvage, it keeps the work in a ref first.
 4. A refusal of git's is a reason to keep, never to delete by other means.
-5. A branch goes only by compare-and-swap, and only when its tip has landed or was salvaged.
+5. Locks that a killed git left in a lane go once nobody works in it, for they would never go.
+6. A branch goes only by compare-and-swap, and only when its tip has landed or was salvaged.
 """
 
 from collections.abc import Callable
@@ -150,10 +151,19 @@ def close_lane(
     hindrance = _hindrance(repository, lane, state, in_use)
     if hindrance:
         return Closed(kept=True, reason=hindrance)
+    free_locks(repository, lane)
     losses = _losses(repository, lane, state, is_landed)
     if losses and action is CloseAction.REMOVE:
         return Closed(kept=True, reason="; ".join(losses))
     return _remove(repository, lane, losses=losses, now=now)
+
+
+def free_locks(repository: Repository, lane: Lane) -> None:
+    """Removes locks that a killed git left of a lane's index and branch; nobody may be in it."""
+    folder = admin_folder(repository, lane.path)
+    held = [folder / name for name in ("index", "HEAD")] if folder is not None else []
+    for path in (*held, repository.common_dir / _HEADS / lane.branch):
+        path.with_name(path.name + ".lock").unlink(missing_ok=True)
 
 
 def finish_closing(
@@ -170,6 +180,7 @@ def finish_closing(
         if name in present or not ATTEMPT.match(name):
             continue
         lane = Lane(name, repository.paths.lanes / name, _branch_of(repository, name, ""), base)
+        free_locks(repository, lane)
         tip = read_ref(git, _HEADS + lane.branch)
         is_safe = not tip or has_landed(repository, tip, base=base, is_landed=is_landed)
         salvage_ref = "" if is_safe else keep(git, tip, name=name, when=now)

@@ -11,22 +11,23 @@
 
 import contextlib
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from modules.git.changes import read_blobs
 from modules.git.refs import Head, durable, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, Identity, Place, decoded
+from modules.store.scratch import scratch_folder, sweep_scratch
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _KIND = re.compile(r"CONFLICT \((.*)\)")
 _HUNK_LINES = 40
 _LONGEST_FILE_BYTES = 1_000_000
 _MOST_REPLAYED = 50
+_CELL = "merge-"
 ATTRIBUTES = ".gitattributes"
 
 Attributes = tuple[tuple[str, str], ...]
@@ -173,11 +174,8 @@ def _clashes(fields: Sequence[str]) -> tuple[Clash, ...]:
 def _holding(repository: Repository, attributes: Attributes) -> Iterator[Git]:
     """Gives git in an empty folder that holds these `.gitattributes` files and nothing else."""
     git = repository.git
-    parent = repository.paths.temporary
-    parent.mkdir(parents=True, exist_ok=True)
     blobs = read_blobs(git, (blob for _, blob in attributes)) if attributes else {}
-    with tempfile.TemporaryDirectory(dir=parent, prefix="merge-") as name:
-        folder = Path(name)
+    with scratch_folder(repository.paths.temporary, _CELL) as folder:
         for path, blob in attributes:
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -187,6 +185,11 @@ def _holding(repository: Repository, attributes: Attributes) -> Iterator[Git]:
         )
         cell = replace(git, folder=folder, place=place)
         yield cell.configured(("merge.directoryRenames", "true"))
+
+
+def sweep_cells(repository: Repository) -> None:
+    """Removes what killed processes left of the folders that merges are made in."""
+    sweep_scratch(repository.paths.temporary, _CELL)
 
 
 def attributes_of(git: Git, commit: str) -> Attributes:

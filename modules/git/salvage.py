@@ -10,11 +10,9 @@
 
 import contextlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from modules.git.merging import join
 from modules.git.refs import (
@@ -30,6 +28,7 @@ from modules.git.refs import (
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault
 from modules.records.errors import PersonFault
+from modules.store.scratch import scratch_folder, sweep_scratch
 
 _UNFINISHED = (
     "MERGE_HEAD",
@@ -42,6 +41,7 @@ _UNFINISHED = (
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
 _TRIES = 100
 _STAMP = "%Y%m%dT%H%M%SZ"
+_INDEX_COPY = "crewyard-index-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,14 @@ def copied_index(git: Git) -> Iterator[dict[str, str]]:
     """Gives the environment in which git works on a copy of the index."""
     if git.place is None:
         raise ValueError("salvage needs git bound to a worktree")
-    with tempfile.TemporaryDirectory(prefix="crewyard-index-") as name:
-        copy = Path(name) / "index"
+    with scratch_folder(git.place.common_dir, _INDEX_COPY) as folder:
+        copy = folder / "index"
         # A lane that was never filled has no index; an empty one is right then.
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(git.place.git_dir / "index", copy)
         yield {"GIT_INDEX_FILE": str(copy)}
+
+
+def sweep_index_copies(repository: Repository) -> None:
+    """Removes what killed processes left of copies of an index."""
+    sweep_scratch(repository.common_dir, _INDEX_COPY)

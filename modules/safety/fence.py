@@ -7,7 +7,8 @@
 3. Writing and deleting refuse protected names (`.git`, `.team`, `.worktrees`) on the way that was
    really walked, and writing refuses files with a second hard link.
 4. Only regular files are read and written: no device, pipe, socket or folder.
-5. A write is whole or not at all, and keeps the file's mode and owner; no temporary file stays.
+5. A write is whole or not at all, and keeps the file's mode and owner; no temporary file stays;
+   one that a killed process leaves is known to git as nobody's work (`store/paths.EXCLUDED`).
 6. Whatever fails is a ModelFault that says what and why.
 """
 
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from modules.records.errors import ModelFault
 from modules.safety.fence_walk import Place, Purpose, leaves_root, names_below, split, walked
+from modules.store.paths import UNFINISHED_DIGITS, UNFINISHED_PREFIX
 
 _LONGEST_NAME_BYTES = 255
 _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -192,7 +194,7 @@ def _check_target(place: Place, path: str | Path, expected: FileStat | None) -> 
 
 
 def _replace(place: Place, data: bytes) -> None:
-    temporary = f".crewyard-{secrets.token_hex(8)}"
+    temporary = UNFINISHED_PREFIX + secrets.token_hex(UNFINISHED_DIGITS // 2)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY
     # A new file's mode is the umask's affair, an old one's is put back.
     mode = 0o666 if place.status is None else 0o600

@@ -12,7 +12,6 @@
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_never
@@ -26,10 +25,12 @@ from modules.safety.bubblewrap import bubblewrap_argv
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.jail_setup import branch_folders, object_folders, prepare_jail
+from modules.store.scratch import scratch_folder, sweep_scratch
 
 _CODE_FOLDER = Path(__file__).resolve().parents[2]
 _COVERED = (Path("/tmp"), Path("/run"))
 _PROBE_SECONDS = 10.0
+_PROBE = "probe-"
 
 
 class Probe(Record):
@@ -130,9 +131,8 @@ class _Nobody:
 
 def _why_not(kind: SandboxKind, environment: Environment) -> str:
     """Runs a command in a jail of this kind; returns what is wrong with it, or nothing."""
-    environment.user_folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=environment.user_folder, prefix="probe-") as name:
-        scratch = Path(name)
+    sweep_scratch(environment.user_folder, _PROBE)
+    with scratch_folder(environment.user_folder, _PROBE) as scratch:
         secret, outside = scratch / "secret", scratch / "outside"
         spec = JailSpec(folder=scratch / "folder", temporary=scratch / "tmp", hidden=(secret,))
         spec.folder.mkdir()

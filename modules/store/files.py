@@ -6,6 +6,8 @@ import secrets
 import stat
 from pathlib import Path
 
+_RANDOM_DIGITS = 16
+
 
 def write_atomically(path: Path, content: bytes | str, *, mode: int | None = None) -> None:
     """Replaces `path`, making its folders; the bytes are on disk when it returns.
@@ -16,7 +18,7 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int | None = Non
     path.parent.mkdir(parents=True, exist_ok=True)
     if mode is None:
         mode = _mode_of(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(_RANDOM_DIGITS // 2)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     # Nobody may open it before it has its mode; a new file's mode is the umask's to decide.
     descriptor = os.open(temporary, flags, 0o666 if mode is None else 0o600)
@@ -34,6 +36,15 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int | None = Non
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def sweep_unfinished(folder: Path, name: str = "*") -> None:
+    """Removes what killed processes left of writing the files called `name` (a glob) in `folder`.
+
+    Only for files that no living process may be writing now.
+    """
+    for path in folder.glob(f".{name}.{'[0-9a-f]' * _RANDOM_DIGITS}"):
+        path.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

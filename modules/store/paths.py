@@ -5,7 +5,14 @@ from pathlib import Path
 
 TEAM_FOLDER = ".team"
 LANES_FOLDER = ".worktrees"
-EXCLUDED = (f"/{TEAM_FOLDER}/", f"/{LANES_FOLDER}/")
+UNFINISHED_PREFIX = ".crewyard-"
+"""How the name of a file begins that is being written beside the one it will replace."""
+UNFINISHED_DIGITS = 16
+EXCLUDED = (
+    f"/{TEAM_FOLDER}/",
+    f"/{LANES_FOLDER}/",
+    UNFINISHED_PREFIX + "[0-9a-f]" * UNFINISHED_DIGITS,
+)
 """Patterns for the repository's `info/exclude`."""
 
 

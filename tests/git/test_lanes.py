@@ -13,6 +13,7 @@ from modules.git.lanes import (
     Closed,
     close_lane,
     finish_closing,
+    free_locks,
     list_lanes,
     make_lane,
     restore_lane,
@@ -410,6 +411,38 @@ def test_close_lane_when_a_process_works_in_it_then_it_stays(
         process.kill()
 
     assert closed == Closed(kept=True, reason=f"in use: pid {process.pid} (sleep)")
+
+
+def test_free_locks_when_a_killed_git_left_some_then_git_works_in_the_lane_again(
+    repo: Repo, repository: Repository, lane: Lane
+) -> None:
+    git_dir = repo.root / ".git"
+    locks = [
+        git_dir / "worktrees" / lane.name / "index.lock",
+        git_dir / "worktrees" / lane.name / "HEAD.lock",
+        git_dir / "refs" / "heads" / f"{lane.branch}.lock",
+    ]
+    for lock in locks:
+        lock.write_text("")
+    with pytest.raises(AssertionError, match="File exists"):
+        repo.commit({"new.txt": "new\n"}, "work", at=lane.path)
+
+    free_locks(repository, lane)
+
+    assert repo.commit({"new.txt": "new\n"}, "work", at=lane.path) == repo.rev(lane.branch)
+
+
+def test_close_lane_when_a_killed_git_left_a_lock_on_the_branch_then_it_goes_all_the_same(
+    repo: Repo, repository: Repository, lane: Lane
+) -> None:
+    lock = repo.root / ".git" / "refs" / "heads" / f"{lane.branch}.lock"
+    lock.write_text("")
+
+    closed = close(repository, lane)
+
+    assert closed == Closed(kept=False)
+    assert repo.rev(lane.branch) == ""
+    assert not lock.exists()
 
 
 def test_close_lane_when_its_folder_is_a_link_then_it_stays(

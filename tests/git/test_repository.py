@@ -147,7 +147,18 @@ def test_exclude_own_folders_when_done_twice_then_the_lines_are_there_once(
     exclude_own_folders(repository)
     exclude_own_folders(repository)
 
-    assert exclude.read_text() == "*.tmp\n/.team/\n/.worktrees/\n"
+    unfinished = f".crewyard-{'[0-9a-f]' * 16}"
+    assert exclude.read_text() == f"*.tmp\n/.team/\n/.worktrees/\n{unfinished}\n"
+
+
+def test_exclude_own_folders_then_a_file_half_written_is_nobodys_work(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path)
+    (repo.root / ".crewyard-0123456789abcdef").write_text("half of")
+    (repo.root / ".crewyard-notes").write_text("somebody's")
+
+    exclude_own_folders(repo.open())
+
+    assert repo.git("status", "--porcelain") == "?? .crewyard-notes"
 
 
 def test_exclude_own_folders_then_status_stays_clean(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modules.store.files import write_atomically
+from modules.store.files import sweep_unfinished, write_atomically
 
 
 def mode_of(path: Path) -> int:
@@ -67,3 +67,13 @@ def test_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Pa
 
     assert list(tmp_path.iterdir()) == [path]
     assert (path / "file").read_text() == "old"
+
+
+def test_sweep_removes_what_a_killed_write_left_and_nothing_else(tmp_path: Path) -> None:
+    kept = [".crew.json.0123", ".hidden", "crew.json", ".other.json.0123456789abcdef"]
+    for name in [*kept, ".crew.json.0123456789abcdef"]:
+        (tmp_path / name).write_text("x")
+
+    sweep_unfinished(tmp_path, "crew.json")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
