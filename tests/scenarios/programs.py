@@ -210,6 +210,11 @@ def tasks(repository: Path) -> list[dict[str, Any]]:
     return listed
 
 
+def journal(path: Path) -> list[dict[str, Any]]:
+    """Returns the records of a journal, oldest first; fails where a line is none."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def heard(repository: Path, session: str) -> str:
     """Returns all that was told to the agents of the sessions that match `session`, in order."""
     texts = []
