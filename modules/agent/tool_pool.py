@@ -5,7 +5,7 @@
 3. hooks before: they may refuse, ask, or change the input (then 1 and 2 again)
 4. the person, where the decision is still to ask; without one: denied
 5. run, here or in the worker's process
-6. hooks after
+6. hooks after: they may object, add context, or replace the result
 7. trim: known secrets masked, the rest spilled to a file
 
 A step that fails says no. `open` is steps 1 to 4, `close` is 6 and 7; between them the call runs.
@@ -53,6 +53,8 @@ class Cleared:
     input: Record
     context: str
     """What hooks want the model to read with the result."""
+    cleared_at: float
+    """By the pool's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,9 @@ class Hooks(Protocol):
 
     async def before(self, call: ToolCall) -> HookOutcome: ...
 
-    async def after(self, call: ToolCall, result: ToolResult) -> HookOutcome: ...
+    async def after(self, call: ToolCall, result: ToolResult, seconds: float) -> HookOutcome:
+        """Runs the hooks after a call that took so long."""
+        ...
 
 
 class Asker(Protocol):
@@ -107,6 +111,7 @@ class ToolPool:
         asker: Asker,
         watcher: Watcher,
         trim: Callable[[str, str], str],
+        clock: Callable[[], float],
     ) -> None:
         self._tools = tools
         self._standing = standing
@@ -116,6 +121,8 @@ class ToolPool:
         self._watcher = watcher
         self._trim = trim
         """Takes a call's id and the text of its result."""
+        self._clock = clock
+        """Counts seconds; it is never set back."""
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """Returns what the model is told of the tools, in a stable order."""
@@ -167,10 +174,12 @@ class ToolPool:
 
     async def close(self, cleared: Cleared, result: ToolResult) -> ToolResult:
         """Takes a result through steps 6 and 7."""
-        outcome = await self._hooks.after(cleared.call, result)
+        seconds = self._clock() - cleared.cleared_at
+        outcome = await self._hooks.after(cleared.call, result, seconds)
         self._warn(outcome)
         objection = f"A hook objects: {outcome.why}" if outcome.behavior == "deny" else ""
-        parts = (cleared.context, result.text, outcome.context, objection)
+        said = result.text if outcome.updated_output is None else outcome.updated_output
+        parts = (cleared.context, said, outcome.context, objection)
         text = "\n".join(part for part in parts if part.strip()) or "(no output)"
         trimmed = self._trim(cleared.call.call_id, text)
         return self._end(cleared.call, replace(result, text=trimmed))
@@ -182,7 +191,13 @@ class ToolPool:
         if decision.behavior is not Behavior.ALLOW:
             return _error(f"Permission denied: {decision.why}")
         self._watcher.started(call, judged.subject)
-        return Cleared(call=call, tool=judged.tool, input=judged.input, context=context)
+        return Cleared(
+            call=call,
+            tool=judged.tool,
+            input=judged.input,
+            context=context,
+            cleared_at=self._clock(),
+        )
 
     def _end(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Notes the result of a call and returns it, fit to be shown and sent."""

@@ -1,4 +1,4 @@
-"""What a person has to allow of a submission before it is queued."""
+"""What only a person may allow: of a submission before it is queued, of an address."""
 
 import asyncio
 
@@ -9,6 +9,18 @@ from modules.team.leaks import find_leaks
 from modules.team.submission import protected_paths
 
 _SHOWN_LEAKS = 10
+
+
+async def ask_in_person(
+    house: House, *, agent: str, tool: str, text: str, why: str
+) -> tuple[Answer, str]:
+    """Returns the person's answer and, for a no, the reason; hooks may say no, but not yes."""
+    objection = await house.run_hooks.objection_to_asking(agent=agent, tool=tool, text=text)
+    if objection:
+        return Answer.NO, objection
+    return await house.questions.ask_permission(
+        agent=agent, tool=tool, text=text, why=why, rule_offered=""
+    )
 
 
 async def approve_submission(house: House, submission: Submission) -> str:
@@ -29,12 +41,12 @@ async def _approve_leaks(house: House, submission: Submission) -> str:
         return ""
     listed = "; ".join(leak.words for leak in leaks[:_SHOWN_LEAKS])
     if not any(leak.is_known for leak in leaks):
-        answer, _ = await house.questions.ask_permission(
+        answer, _ = await ask_in_person(
+            house,
             agent=submission.worker,
             tool="submit_work",
             text=f"{submission.subject}: {listed}",
             why="this looks like secrets, and what is in a commit stays in the history",
-            rule_offered="",
         )
         if answer is not Answer.NO:
             return ""
@@ -50,12 +62,12 @@ async def _approve_protected(house: House, submission: Submission) -> str:
     if not paths:
         return ""
     listed = ", ".join(paths)
-    answer, reason = await house.questions.ask_permission(
+    answer, reason = await ask_in_person(
+        house,
         agent=submission.worker,
         tool="submit_work",
         text=f"{submission.subject}: changes {listed}",
         why="these files steer tools that run later",
-        rule_offered="",
     )
     if answer is Answer.NO:
         return (

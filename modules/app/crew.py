@@ -4,6 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
+from modules.app.approval import ask_in_person
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
 from modules.app.lane_text import lane_text
@@ -206,12 +207,12 @@ class Crew:
         found = await self._house.web.fetch(url)
         if not isinstance(found, Elsewhere) or not found.is_downgrade:
             return found
-        answer, reason = await self._house.questions.ask_permission(
+        answer, reason = await ask_in_person(
+            self._house,
             agent=agent,
             tool="web_fetch",
             text=found.url,
             why=f"{url} leads there, from https to http, which anybody on the way can read",
-            rule_offered="",
         )
         if answer is Answer.NO:
             raise ModelFault(f"{url!r} leads from https to {found.url!r}; {reason}.")

@@ -103,9 +103,9 @@ class AgentHooks:
         """Runs the hooks before a call."""
         return await self._runner.before_tool(call, self._caller())
 
-    async def after(self, call: ToolCall, result: ToolResult) -> HookOutcome:
-        """Runs the hooks after a call."""
-        return await self._runner.after_tool(call, result, self._caller())
+    async def after(self, call: ToolCall, result: ToolResult, seconds: float) -> HookOutcome:
+        """Runs the hooks after a call that took so long."""
+        return await self._runner.after_tool(call, result, self._caller(), seconds=seconds)
 
     async def instead_of_asking(self, call: ToolCall) -> HookOutcome:
         """Runs the hooks that may answer in the person's place."""

@@ -1,5 +1,6 @@
 """Makes the gate of each agent: which tools it has, how it stands, who is asked, what is kept."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,7 @@ def make_pool(
         asker=HookedAsker(hooks, person, watcher.warned),
         watcher=watcher,
         trim=_trimmer(house),
+        clock=time.monotonic,
     )
 
 

@@ -8,13 +8,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from modules.app.event_bus import EventBus
 from modules.git.lane_state import Lane
 from modules.git.lanes import Closed
-from modules.records.events import AnyEvent, EntryChanged, QuestionAsked
+from modules.records.crew import WorkerState
+from modules.records.events import AnyEvent, EntryChanged, QuestionAsked, WorkerChanged
 from modules.records.merges import EntryStatus
+from modules.records.messages import ToolCall
 from modules.records.tasks import Task, TaskDraft
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hook_verdict import HookOutcome
@@ -22,6 +25,7 @@ from modules.safety.hooks import Caller, HookRunner
 
 SETTLE_SECONDS = 10.0
 """What hooks may still take when the run ends."""
+LEAD = "lead"
 MOST_STOP_BLOCKS = 3
 """How often in a row a hook may send an agent back to work."""
 
@@ -52,6 +56,20 @@ class RunHooks:
     ) -> str:
         """Returns why the hooks of a moment say no; empty when they don't."""
         outcome = await self.ask(event, fields, caller)
+        return outcome.why or "A hook says no." if outcome.behavior == "deny" else ""
+
+    async def objection_to_asking(self, *, agent: str, tool: str, text: str) -> str:
+        """Returns why hooks say no before a person is asked what only a person may allow.
+
+        Their yes is for nothing; empty when they don't say no.
+        """
+        caller = self._caller()
+        if agent != LEAD:
+            caller = replace(caller, agent=agent)
+        call = ToolCall(call_id="", name=tool, input={"text": text})
+        outcome = await self._runner.on_permission_request(call, caller)
+        for warning in outcome.warnings:
+            self._events.notice(warning)
         return outcome.why or "A hook says no." if outcome.behavior == "deny" else ""
 
     def tell(self, event: HookEvent, fields: Mapping[str, Any]) -> None:
@@ -89,10 +107,12 @@ class RunHooks:
             self._told.discard(task)
 
     def take_event(self, event: AnyEvent) -> None:
-        """Tells the hooks of what they can hear of: landings, and questions that wait."""
+        """Tells the hooks of what they can hear of: landings, idle workers, waiting questions."""
         if isinstance(event, EntryChanged) and event.status == EntryStatus.MERGED:
             landed = {"entry": event.entry, "task_id": event.task, "commit": event.landed_as}
             self.tell(HookEvent.POST_LANDING, landed)
+        if isinstance(event, WorkerChanged) and event.state == WorkerState.IDLE:
+            self.tell(HookEvent.TEAMMATE_IDLE, {"teammate_name": event.worker})
         if isinstance(event, QuestionAsked):
             message = f"{event.agent} needs an answer: {event.tool} {event.text}"
             fields = {"message": message, "notification_type": "permission_prompt"}

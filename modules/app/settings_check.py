@@ -48,7 +48,7 @@ def rule_warnings(settings: Settings, granted: Rules) -> list[str]:
 
 
 def _is_unheard(hook: Hook) -> bool:
-    return hook.event in (HookEvent.PRE_COMPACT, HookEvent.TEAMMATE_IDLE)
+    return hook.event is HookEvent.PRE_COMPACT
 
 
 def _condition_warnings(hooks: Sequence[Hook]) -> list[str]:

@@ -9,9 +9,11 @@
 4. Answers in JSON: `continue: false`; `decision` block or approve with `reason`; `systemMessage`;
    and, in `hookSpecificOutput` or beside it, `permissionDecision` allow, ask or deny with
    `permissionDecisionReason`, `updatedInput` (before a tool), `additionalContext`; before a person
-   is asked also a `decision` of `behavior` allow or deny with `message`.
+   is asked also a `decision` of `behavior` allow or deny with `message`; after a tool
+   `updatedToolOutput` (or `updatedMCPToolOutput`): the text the model reads instead, or an object
+   with it under `text`.
 5. Together no beats ask beats yes. The input of the last hook that changes it counts, and a no
-   makes every change void.
+   makes every change void. The output of the last hook that replaces it counts, no or not.
 """
 
 import json
@@ -60,6 +62,8 @@ class HookOutcome:
     """What the model should read."""
     warnings: tuple[str, ...] = ()
     """What the person should read: messages of hooks, and hooks that failed."""
+    updated_output: str | None = None
+    """What stands in for the result of the call."""
 
 
 class _Unclear(Exception):
@@ -91,10 +95,14 @@ def together(outcomes: Sequence[HookOutcome]) -> HookOutcome:
     warnings = [warning for outcome in outcomes for warning in outcome.warnings]
     if any(other != inputs[-1] for other in inputs):
         warnings.append("Several hooks change the same input; the last one's change counts.")
+    outputs = [o.updated_output for o in outcomes if o.updated_output is not None]
+    if any(other != outputs[-1] for other in outputs):
+        warnings.append("Several hooks replace the same output; the last one's counts.")
     return HookOutcome(
         behavior=behavior,
         why=_joined(o.why for o in outcomes if o.behavior == behavior),
         updated_input=inputs[-1] if inputs and behavior != "deny" else None,
+        updated_output=outputs[-1] if outputs else None,
         context=_joined(outcome.context for outcome in outcomes),
         warnings=tuple(dict.fromkeys(warnings)),
     )
@@ -119,9 +127,19 @@ def _answer(event: HookEvent, stdout: str) -> HookOutcome:
         behavior=behavior,
         why=_cut(why),
         updated_input=updated if event is HookEvent.PRE_TOOL_USE else None,
+        updated_output=_output(specific) if event is HookEvent.POST_TOOL_USE else None,
         context=_cut(_text(specific, "additionalContext")),
         warnings=(_cut(message),) if message else (),
     )
+
+
+def _output(specific: dict[str, Any]) -> str | None:
+    """Returns the text that stands in for a result; whole, for the result is bounded anyway."""
+    found = specific.get("updatedToolOutput", specific.get("updatedMCPToolOutput"))
+    text = found.get("text") if isinstance(found, dict) else found
+    if found is not None and not isinstance(text, str):
+        raise _Unclear("updatedToolOutput is neither a text nor an object with one")
+    return text
 
 
 def _decision(

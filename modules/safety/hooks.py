@@ -82,7 +82,7 @@ class HookRunner:
         return await self._run_for_tool(HookEvent.PERMISSION_REQUEST, call, caller, {})
 
     async def after_tool(
-        self, call: ToolCall, result: ToolResult, caller: Caller, *, seconds: float = 0.0
+        self, call: ToolCall, result: ToolResult, caller: Caller, *, seconds: float
     ) -> HookOutcome:
         """Runs the hooks after a call, and those for failed calls where it has failed."""
         fields = {

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,6 +78,7 @@ class Door:
             asker=self.asker,
             watcher=self.watcher,
             trim=marked(self.order),
+            clock=count().__next__,
         )
 
     async def _run(self, given: Knock) -> ToolResult:
@@ -113,7 +115,7 @@ def test_safe_call_takes_every_step_in_order(door: Door) -> None:
         "decided allow",
         "started",
         "ran a",
-        "hooks after did a",
+        "hooks after did a, 1 s",
         "trimmed c1",
         "ended",
     ]
@@ -258,7 +260,7 @@ def test_fault_of_the_model_inside_a_tool_is_its_result(door: Door) -> None:
     door.act = fail
 
     assert door.run(text="a") == refused("There is no door.")
-    assert door.order.steps[-3:] == ["hooks after There is no door.", "trimmed c1", "ended"]
+    assert door.order.steps[-3:] == ["hooks after There is no door., 1 s", "trimmed c1", "ended"]
 
 
 def test_bug_of_a_tool_is_not_swallowed(door: Door) -> None:
@@ -291,7 +293,7 @@ def test_call_is_opened_and_closed_apart_when_it_runs_elsewhere(door: Door) -> N
         "decided allow",
         "started",
         "runs elsewhere",
-        "hooks after a b",
+        "hooks after a b, 1 s",
         "trimmed c1",
         "ended",
     ]
@@ -365,3 +367,12 @@ def test_specs_are_told_in_a_stable_order_and_follow_the_tools(door: Door) -> No
         "type": "string",
         "default": "",
     }
+
+
+def test_hook_that_replaces_a_result_is_read_instead_of_it(door: Door) -> None:
+    door.hooks.says_after = HookOutcome(updated_output="all of it s3cret", context="and this")
+
+    result = door.run(text="a")
+
+    assert result == ToolResult(text="all of it ***\nand this")
+    assert door.made.read_text() == "a"

@@ -30,9 +30,9 @@ class FakeHooks:
         self._order.steps.append(f"hooks before {call.input}")
         return self.says_before
 
-    async def after(self, call: ToolCall, result: ToolResult) -> HookOutcome:
+    async def after(self, call: ToolCall, result: ToolResult, seconds: float) -> HookOutcome:
         """Stands for the hooks after a call."""
-        self._order.steps.append(f"hooks after {result.text}")
+        self._order.steps.append(f"hooks after {result.text}, {seconds:g} s")
         return self.says_after
 
 

@@ -203,3 +203,35 @@ def test_answer_in_the_persons_place_has_a_shape_of_its_own(
     for hook, given in ((BEFORE, decision), (request, changed)):
         outcome = verdict(hook, HookRun(0, specific(decision=given)))
         assert (outcome.behavior, len(outcome.warnings)) == ("none", 1)
+
+
+@pytest.mark.parametrize("output", ["shorter", {"text": "shorter"}, ""])
+@pytest.mark.parametrize("key", ["updatedToolOutput", "updatedMCPToolOutput"])
+def test_hook_after_a_call_may_replace_its_output(key: str, output: object) -> None:
+    run = HookRun(0, specific(**{key: output}))
+
+    assert verdict(AFTER, run) == HookOutcome(updated_output="shorter" if output else "")
+    assert verdict(BEFORE, run) == HookOutcome()
+
+
+@pytest.mark.parametrize("output", [3, ["a"], {"stdout": "a"}])
+def test_replaced_output_that_is_no_text_is_a_failure(output: object) -> None:
+    outcome = verdict(AFTER, HookRun(0, specific(updatedToolOutput=output)))
+
+    assert outcome.updated_output is None
+    assert "updatedToolOutput is neither" in outcome.warnings[0]
+
+
+def test_last_of_several_replaced_outputs_counts_beside_a_no() -> None:
+    outcomes = [
+        HookOutcome(updated_output="one"),
+        HookOutcome("deny", "no"),
+        HookOutcome(updated_output="two"),
+    ]
+
+    assert together(outcomes) == HookOutcome(
+        "deny",
+        "no",
+        updated_output="two",
+        warnings=("Several hooks replace the same output; the last one's counts.",),
+    )

@@ -98,7 +98,9 @@ def test_hook_killed_by_a_signal_lets_the_call_go_on_with_a_warning(desk: Desk) 
 def test_objection_after_a_tool_is_told(desk: Desk) -> None:
     runner = desk.runner(hook("echo look again >&2; exit 2", AFTER))
 
-    outcome = asyncio.run(runner.after_tool(CALL, ToolResult(text="done"), desk.caller))
+    outcome = asyncio.run(
+        runner.after_tool(CALL, ToolResult(text="done"), desk.caller, seconds=0.0)
+    )
 
     assert outcome == HookOutcome("deny", "look again")
 
@@ -107,9 +109,11 @@ def test_failed_call_runs_the_hooks_for_failures_too(desk: Desk) -> None:
     failure = HookEvent.POST_TOOL_USE_FAILURE
     runner = desk.runner(hook("touch after", AFTER), hook("touch failed", failure))
 
-    asyncio.run(runner.after_tool(CALL, ToolResult(text="ok"), desk.caller))
+    asyncio.run(runner.after_tool(CALL, ToolResult(text="ok"), desk.caller, seconds=0.0))
     assert not (desk.project / "failed").exists()
-    asyncio.run(runner.after_tool(CALL, ToolResult(text="bad", is_error=True), desk.caller))
+    asyncio.run(
+        runner.after_tool(CALL, ToolResult(text="bad", is_error=True), desk.caller, seconds=0.0)
+    )
 
     assert (desk.project / "after").exists()
     assert (desk.project / "failed").exists()
@@ -447,7 +451,7 @@ def test_output_with_a_nul_still_starts_the_hook(desk: Desk) -> None:
     runner = desk.runner(hook('printf %s "$HOOK_TOOL_OUTPUT" > variable', AFTER))
     result = ToolResult(text="a\0b" + "c" * 200_000)
 
-    outcome = asyncio.run(runner.after_tool(CALL, result, desk.caller))
+    outcome = asyncio.run(runner.after_tool(CALL, result, desk.caller, seconds=0.0))
 
     assert outcome == HookOutcome()
     assert desk.written("variable").startswith("abccc")
