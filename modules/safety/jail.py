@@ -5,6 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from modules.records.record import Record
 
 Network = Literal["off", "shared"]
@@ -57,6 +59,12 @@ class JailSpec(Record):
     readable: tuple[Path, ...] = ()
     """Folders to be seen even where they lie in `/tmp` or below something hidden."""
     network: Network = "off"
+    processes: int = 4096
+    """How many processes and threads, all of the jail counted."""
+    file_bytes: int = 10 * 1024**3
+    """How large one file may become."""
+    open_files: int = 65_536
+    """How many files one process may hold open."""
 
     def resolved(self) -> "JailSpec":
         """Returns the same jail with all links in its paths followed."""
@@ -65,7 +73,8 @@ class JailSpec(Record):
             admin_dir=self.git.admin_dir.resolve(),
             branch_ref=self.git.branch_ref,
         )
-        return JailSpec(
+        return replace(
+            self,
             folder=self.folder.resolve(),
             temporary=self.temporary.resolve(),
             writable=tuple(path.resolve() for path in self.writable),
@@ -73,7 +82,6 @@ class JailSpec(Record):
             # What this user can't even reach needs no hiding.
             hidden=tuple(path.resolve() for path in self.hidden if os.access(path, os.F_OK)),
             readable=tuple(path.resolve() for path in self.readable),
-            network=self.network,
         )
 
 

@@ -25,6 +25,7 @@ from modules.safety.bubblewrap import bubblewrap_argv
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.jail_setup import branch_folders, object_folders, prepare_jail
+from modules.safety.process_limits import limited_argv
 from modules.store.scratch import scratch_folder, sweep_scratch
 
 _CODE_FOLDER = Path(__file__).resolve().parents[2]
@@ -80,9 +81,11 @@ def jailed_argv(
     match kind:
         case SandboxKind.BWRAP:
             readable = _covered(spec, Path(interpreter))
-            return bubblewrap_argv(argv, spec, program=_bubblewrap(), readable=readable)
+            command = limited_argv(argv, spec, kind)
+            return bubblewrap_argv(command, spec, program=_bubblewrap(), readable=readable)
         case SandboxKind.LANDLOCK:
-            words = _landlock_order(spec, argv).as_arguments()
+            command = limited_argv(argv, spec, kind)
+            words = _landlock_order(spec, command).as_arguments()
             return [interpreter, "-I", "-S", landlock.__file__, *words]
         case SandboxKind.OFF:
             return list(argv)
