@@ -29,7 +29,7 @@ from modules.app.report import usage_json
 from modules.records.crew import WorkerView
 from modules.records.messages import Usage
 from modules.store.locks import read_lead_pid
-from modules.team.queue_view import read_entries
+from modules.team.queue_view import alarm_lines, read_entries, read_queue
 from modules.team.task_board import TaskBoard
 from tools.team import worker_line
 
@@ -94,6 +94,7 @@ def team(repo: Repo = HERE, as_json: Json = False) -> None:
     lines += [worker_line(worker) for worker in _workers(opened)]
     lines.append("board: " + _counts(shown["board"]))
     lines.append("queue: " + _counts(shown["queue"]))
+    lines += alarm_lines(read_queue(opened.paths))
     print_lines(lines)
 
 

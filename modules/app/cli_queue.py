@@ -12,7 +12,7 @@ from modules.app.cli_output import print_json, print_lines
 from modules.app.opening import Opened, open_repository_at
 from modules.records.errors import ModelFault, PersonFault
 from modules.records.merges import Entry
-from modules.team.queue_view import queue_json, read_entries
+from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_queue
 from tools.merge import entry_line
 
 if TYPE_CHECKING:
@@ -33,11 +33,13 @@ def list_entries(context: typer.Context, repo: Repo = HERE, as_json: Json = Fals
     """Lists the merge queue's entries; with a command, decides on one."""
     if context.invoked_subcommand is not None:
         return
-    entries = read_entries(open_repository_at(folder_of(repo)).paths)
+    state = read_queue(open_repository_at(folder_of(repo)).paths)
+    entries = [state.entries[key] for key in sorted(state.entries)]
     if as_json:
         print_json([queue_json(entry) for entry in entries])
-    else:
-        print_lines([entry_line(entry) for entry in entries] or ["The merge queue is empty."])
+        return
+    lines = [entry_line(entry) for entry in entries] or ["The merge queue is empty."]
+    print_lines([*lines, *filter(None, [*alarm_lines(state), flake_line(state)])])
 
 
 @queue.command("retry")

@@ -18,6 +18,7 @@ from modules.records.events import (
     EntryChanged,
     Noticed,
     RunStarted,
+    TargetFails,
     TargetHeld,
     TaskChanged,
 )
@@ -66,6 +67,8 @@ class Teller:
                 return _told(Tone.WARNING, f"{event.agent}: {event.tool} was refused: {event.why}")
             case TargetHeld():
                 return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
+            case TargetFails():
+                return _told(Tone.WARNING, f"The queue blames no entry: {event.why}")
             case Noticed():
                 return _told(Tone.WARNING, event.text)
             case _:

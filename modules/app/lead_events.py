@@ -1,14 +1,14 @@
 """What of a run's events the lead's model is told, and how; pure.
 
 1. Told: a task that landed, completed without changes, failed, was parked or cancelled; a target
-   that could not follow; mail to the lead.
+   that could not follow, or does not pass its own check; mail to the lead.
 2. Not told: starts, idling, heartbeats, queue positions. Status is data, it is read when wanted.
 3. Several events become one message.
 """
 
 from collections.abc import Iterable
 
-from modules.records.events import AnyEvent, TargetHeld, TaskChanged
+from modules.records.events import AnyEvent, TargetFails, TargetHeld, TaskChanged
 from modules.records.mail import MailSent
 from modules.records.tasks import TaskStatus
 from modules.team.mailbox import mail_text
@@ -30,6 +30,8 @@ def event_line(event: AnyEvent) -> str:
             return f"{line}, by {event.worker}" if event.worker else line
         case TargetHeld():
             return f"{event.target} could not follow what has landed: {event.why}"
+        case TargetFails():
+            return f"{event.why} Entries keep their places; one that mends it lands."
         case _:
             return ""
 

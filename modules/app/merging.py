@@ -6,10 +6,11 @@ gives the task back to the board.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from modules.app.event_bus import EventBus
-from modules.records.events import EntryChanged, TargetHeld
+from modules.records.events import EntryChanged, TargetFails, TargetHeld
 from modules.records.merges import FINAL_STATUSES, Entry, EntryStatus, Submission
 from modules.records.queue_records import NO_TASK
 from modules.records.tasks import Claim, TaskStatus
@@ -40,6 +41,7 @@ class MergeDriver:
         """Entries whose worker waits for the verdict."""
         self._is_landing = False
         self._held_for = ""
+        self._alarm = ""
 
     def wake(self) -> None:
         """Makes the driver look at the queue anew."""
@@ -69,10 +71,14 @@ class MergeDriver:
         if entry is not None and entry.status is EntryStatus.MERGED:
             await asyncio.to_thread(self._after_landing)
         self._tell_held()
+        self._tell_alarm()
         self._settle_waiting()
         self._events.stir()
         if entry is None:
-            await self._wake.wait()
+            # What could not be checked is tried again though nobody stirs.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._queue.retry_seconds):
+                    await self._wake.wait()
 
     async def submit(self, submission: Submission) -> Entry:
         """Puts a submission in the queue and returns its entry."""
@@ -196,6 +202,19 @@ class MergeDriver:
                 )
             )
         self._held_for = reason
+
+    def _tell_alarm(self) -> None:
+        why = self._queue.alarm
+        if why and why != self._alarm:
+            self._events.emit(
+                TargetFails(
+                    at=self._events.clock(),
+                    target=self._queue.target,
+                    landed=self._queue.landed,
+                    why=why,
+                )
+            )
+        self._alarm = why
 
 
 def _is_of(entry: Entry, claim: Claim) -> bool:

@@ -127,6 +127,8 @@ def _queue(run: Run) -> Iterator[Shown]:
         )
     yield table if table.rows else "The merge queue is empty."
     queue = run.house.queue
+    if queue.alarm and queue.alarm != queue.pause_reason:
+        yield queue.alarm
     if queue.pause_reason:
         yield f"The queue pauses: {queue.pause_reason}"
     if queue.hold_reason:

@@ -109,6 +109,14 @@ class TargetHeld(Event, tag="target_held"):
     why: str
 
 
+class TargetFails(Event, tag="target_fails"):
+    """What has landed does not pass the check by itself; no entry is to blame."""
+
+    target: str
+    landed: str
+    why: str
+
+
 class Noticed(Event, tag="notice"):
     """One line a person should read."""
 
@@ -136,6 +144,7 @@ AnyEvent = (
     | TaskChanged
     | EntryChanged
     | TargetHeld
+    | TargetFails
     | Noticed
     | Spent
 )

@@ -126,6 +126,23 @@ class TargetAdopted(QueueRecord, tag="adopted"):
     to_commit: str
 
 
+class AlarmRaised(QueueRecord, tag="alarm"):
+    """What has landed does not pass the repository's check by itself; no entry is to blame."""
+
+    target: str
+    commit: str
+    """What had landed."""
+    why: str
+    is_silent: bool = False
+    """True when the check told nothing; then it is tried again from time to time."""
+
+
+class AlarmEnded(QueueRecord, tag="alarm_over"):
+    """It passes again, without anything having landed."""
+
+    target: str
+
+
 AnyQueueRecord = (
     EntrySubmitted
     | CheckBegun
@@ -138,4 +155,6 @@ AnyQueueRecord = (
     | PublishIntended
     | PublishEnded
     | TargetAdopted
+    | AlarmRaised
+    | AlarmEnded
 )

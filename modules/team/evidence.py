@@ -1,15 +1,18 @@
-"""What the checks that ran tell of a chain and of what has landed."""
+"""What the checks that ran tell of a chain and of what has landed.
+
+What has landed is tried with the repository's own check alone: that a task's check fails there says
+nothing, the task may well be what makes it pass.
+"""
 
 from collections.abc import Sequence
 
-from modules.records.merges import CheckOutcome
 from modules.team.chain import Stack
-from modules.team.probe_plan import Act, Decision, Ground, Known
-from modules.team.probes import Probes
+from modules.team.probe_plan import Act, Decision, Ground, Known, Silence
+from modules.team.probes import ProbeRun, Probes
 from modules.team.proof import Proof
 
 _SURE = 2
-"""So many times what has landed must fail alone before it is to blame."""
+"""So many times what has landed must not pass before it is to blame."""
 
 
 class Evidence:
@@ -19,32 +22,39 @@ class Evidence:
         self._probes = probes
         self._check = check
 
-    def known(self, stacks: Sequence[Stack]) -> list[Known]:
-        """Returns what is known of stacks."""
-        return [self._probes.known(stack, stack.commands(self._check)) for stack in stacks]
+    def known(self, ground: Stack, stacks: Sequence[Stack]) -> list[Known]:
+        """Returns what is known of stacks on what has landed."""
+        passed = self._probes.passed(ground, (self._check,))
+        return [self._known(stack, passed) for stack in stacks]
 
     def failure(self, stack: Stack) -> Proof:
         """Returns the newest result that counts against a stack; there is one."""
-        return self._probes.failures(stack, stack.commands(self._check))[-1]
+        return self._misses(stack)[-1].proof
 
-    def suspect(self, stacks: Sequence[Stack], known: Sequence[Known]) -> str:
-        """Returns the command to try on what has landed before anybody is blamed.
+    def ground(self, ground: Stack, stacks: Sequence[Stack] = ()) -> Ground:
+        """Returns what is known of what has landed, as far as badness of `stacks` asks for it.
 
-        It is empty for a task's own check: that it fails there says nothing.
+        That of a task's own check asks for nothing. Runs that told nothing ask for what what has
+        landed tells after them.
         """
-        for stack, one in zip(stacks, known, strict=True):
-            if one.failures:
-                receipt = self.failure(stack).receipt
-                is_red = receipt.outcome in (CheckOutcome.FAILED, CheckOutcome.TIMED_OUT)
-                return "" if is_red and receipt.command != self._check else receipt.command
-        return self._check
-
-    def judged(self, ground: Stack, command: str) -> Ground:
-        """Returns what a command says of what has landed."""
-        known = self._probes.known(ground, (command,))
-        if not command or known.passed:
+        misses = next(filter(None, map(self._misses, stacks)), [])
+        reds = [run for run in misses if run.proof.is_red]
+        if reds and reds[-1].proof.receipt.command != self._check:
             return Ground.GOOD
-        return Ground.BAD if len(known.failures) >= _SURE else Ground.UNKNOWN
+        since = misses[0].ended_at if misses and not reds else 0.0
+        passed = self._probes.passed(ground, (self._check,))
+        if passed is not None and passed.ended_at > since:
+            return Ground.GOOD
+        missed = [run for run in self._own_misses(ground) if run.ended_at > since]
+        return Ground.BAD if len(missed) >= _SURE else Ground.UNKNOWN
+
+    def ground_failure(self, ground: Stack) -> Proof:
+        """Returns the newest result that counts against what has landed; there is one."""
+        return self._own_misses(ground)[-1].proof
+
+    def is_ground_running(self, ground: Stack) -> bool:
+        """True while what has landed is being checked."""
+        return self._probes.is_running(ground, (self._check,))
 
     def patience_seconds(
         self, decision: Decision, stacks: Sequence[Stack], known: Sequence[Known]
@@ -54,3 +64,28 @@ class Evidence:
             return 0.0
         stack = stacks[decision.stack]
         return self._probes.patience_seconds(stack, stack.commands(self._check))
+
+    def _known(self, stack: Stack, ground_passed: ProbeRun | None) -> Known:
+        commands = stack.commands(self._check)
+        misses = self._misses(stack)
+        return Known(
+            passed=self._probes.passed(stack, commands) is not None,
+            failures=tuple(frozenset(m.proof.failed_tests) for m in misses if m.proof.is_red),
+            silence=_silence([m for m in misses if not m.proof.is_red], ground_passed),
+            is_running=self._probes.is_running(stack, commands),
+        )
+
+    def _misses(self, stack: Stack) -> list[ProbeRun]:
+        return self._probes.misses(stack, stack.commands(self._check))
+
+    def _own_misses(self, ground: Stack) -> list[ProbeRun]:
+        return self._probes.misses(ground, (self._check,))
+
+
+def _silence(silent: Sequence[ProbeRun], ground_passed: ProbeRun | None) -> Silence:
+    if not silent:
+        return Silence.NONE
+    if ground_passed is None:
+        return Silence.SOME
+    is_sure = silent[0].ended_at < ground_passed.ended_at < silent[-1].ended_at
+    return Silence.SURE if is_sure else Silence.SOME

@@ -9,11 +9,13 @@ comes when a check ends or somebody stirs. Each turn reads everything anew, so n
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import assert_never
 
 from modules.git.refs import ENTRIES, Head
 from modules.git.repository import Repository
 from modules.records.merges import Entry, EntryStatus
+from modules.team.alarm import Alarm
 from modules.team.candidates import Candidates
 from modules.team.chain import Chains, Item, Stack
 from modules.team.evidence import Evidence
@@ -34,6 +36,7 @@ from modules.team.probe_plan import (
 from modules.team.probes import Probes
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
+from modules.team.threads import to_its_end
 
 
 class Lander:
@@ -59,6 +62,7 @@ class Lander:
         self._chains = Chains(repository)
         self._outcomes = Outcomes(log, self._candidates, step=step)
         self._evidence = Evidence(probes, check=check)
+        self._alarm = Alarm(log, self._evidence, probes, target=self._target, check=check)
         self._landings = Landings(repository, log, publisher, probes, check=check, step=step)
         self._heads: Mapping[str, Head] = {}
         """The commits of open entries and branches when they were last looked at, by id."""
@@ -86,7 +90,18 @@ class Lander:
         if not self._check.strip():
             return "No check is set, so nothing can be proven. Set one (--check, or team.toml)."
         reasons = [self._candidates.stuck_reason(entry) for entry in waiting]
-        return reasons[0] if all(reasons) else ""
+        return (self.alarm or reasons[0]) if all(reasons) else ""
+
+    @property
+    def alarm(self) -> str:
+        """How what has landed fails the check by itself; empty when it isn't known to."""
+        raised = self._alarm.raised
+        return raised.why if raised is not None else ""
+
+    @property
+    def retry_seconds(self) -> float | None:
+        """How long until entries that wait should be taken up again though nothing changed."""
+        return self._alarm.retry_seconds
 
     @property
     def is_at_work(self) -> bool:
@@ -108,7 +123,7 @@ class Lander:
         self._stirred, self._loop = asyncio.Event(), asyncio.get_running_loop()
         try:
             if not self.is_at_work and self._outcomes.is_empty:
-                await asyncio.to_thread(self._begin)
+                await to_its_end(self._begin)
             await self._work()
         except BaseException:
             await self._probes.stop()
@@ -131,17 +146,18 @@ class Lander:
         self._log.catch_up()
         self._landings.finish()
         self._outcomes.cut_off(self._candidates.open_entries())
-        self._probes.forget_failures()
+        self._probes.forget_misses()
+        self._alarm.begin()
 
     async def _work(self) -> None:
         """Takes turns until an entry came to its end or nothing can be done."""
         is_first = True
         while self._outcomes.is_empty:
             if not await self._land_what_passed() or self._candidates.open_entries():
-                await asyncio.to_thread(self._look)
+                await to_its_end(self._look)
                 while await self._turn():
                     pass
-            await asyncio.to_thread(self._publisher.follow, anew=is_first)
+            await to_its_end(partial(self._publisher.follow, anew=is_first))
             is_first = False
             if not self._outcomes.is_empty or not self.is_at_work:
                 return
@@ -151,7 +167,9 @@ class Lander:
     async def _land_what_passed(self) -> bool:
         """Lands at once what is proven of the last turn's chain; anything else needs a look."""
         stacks, self._stacks = self._stacks, ()
-        known = self._evidence.known(stacks)
+        if not stacks:
+            return False
+        known = self._evidence.known(Stack(stacks[0].landed, ()), stacks)
         decision = decide(known, ground=Ground.UNKNOWN)
         if decision is None or self._is_patient(decision, stacks, known):
             return False
@@ -170,8 +188,12 @@ class Lander:
         items = self._candidates.items(self._pinned)
         now = self._probes.pace(self._log.state.entries_for(self._target), backlog=len(items))
         landed = self._publisher.seen.landed
-        ground = Stack(await asyncio.to_thread(self._chains.ground, landed), ())
-        if self._evidence.judged(ground, self._check) is Ground.BAD:
+        ground = Stack(await to_its_end(lambda: self._chains.ground(landed)), ())
+        if self._alarm.is_over(ground):
+            self._candidates.clear()
+            return True
+        self._alarm.check_if_due(ground, free=now.lanes - self._probes.lanes_used)
+        if self._alarm.is_on(ground):
             return await self._turn_alone(ground, items, now)
         return await self._turn_together(ground, items, now)
 
@@ -194,11 +216,13 @@ class Lander:
 
     async def _turn_together(self, ground: Stack, items: Sequence[Item], now: Pace) -> bool:
         length = len(self._candidates.front) + now.lanes * now.chunk
-        stacks = await asyncio.to_thread(self._build, ground, items, length)
+        stacks = await to_its_end(lambda: self._build(ground, items, length))
         known = self._known(ground, stacks)
-        suspect = self._evidence.suspect(stacks, known)
-        judged = self._evidence.judged(ground, suspect)
+        judged = self._evidence.ground(ground, stacks)
         decision = decide(known, ground=judged)
+        if judged is Ground.BAD and (decision is None or decision.act is not Act.LAND):
+            self._alarm.sound(ground)
+            return True
         if decision is not None and not self._is_patient(decision, stacks, known):
             await self._carry_out(decision, stacks)
             return True
@@ -206,15 +230,15 @@ class Lander:
         wanted = plan(
             known[proven:],
             ground=Ground.GOOD if proven else judged,
-            is_ground_running=self._probes.known(ground, (suspect,)).is_running,
+            is_ground_running=self._evidence.is_ground_running(ground),
             free=now.lanes - self._probes.lanes_used,
             chunk=now.chunk,
         )
         if 0 in wanted:
-            self._probes.start(ground, (suspect,), name="landed")
+            self._alarm.check(ground)
         lengths = [proven + length for length in wanted if length]
         self._start([stacks[length - 1] for length in lengths])
-        busy = [n for n, one in enumerate(known, 1) if one.is_running or one.failures]
+        busy = [n for n, one in enumerate(known, 1) if one.is_running or one.is_bad]
         self._stacks = stacks
         links = stacks[max(busy + lengths) - 1].links if busy or lengths else ()
         self._candidates.front = tuple(link.item_id for link in links)
@@ -225,7 +249,7 @@ class Lander:
         stacks: list[Stack] = []
         for item in items:
             if len(stacks) < now.lanes:
-                stacks += await asyncio.to_thread(self._build, ground, [item], 1)
+                stacks += await to_its_end(partial(self._build, ground, [item], 1))
         known = self._known(ground, stacks)
         decision = decide_alone(known)
         if decision is not None:
@@ -250,7 +274,7 @@ class Lander:
     def _known(self, ground: Stack, stacks: Sequence[Stack]) -> list[Known]:
         """Stops the checks of all other stacks and returns what is known of these."""
         self._probes.keep([ground.top.commit, *(stack.top.commit for stack in stacks)])
-        return self._evidence.known(stacks)
+        return self._evidence.known(ground, stacks)
 
     def _is_patient(
         self, decision: Decision, stacks: Sequence[Stack], known: Sequence[Known]
@@ -270,8 +294,8 @@ class Lander:
         item = stack.links[-1].item
         match decision.act:
             case Act.LAND:
-                await asyncio.to_thread(self._landings.land, stack)
-                await asyncio.to_thread(self._look_if_unclear, stack)
+                await to_its_end(lambda: self._landings.land(stack))
+                await to_its_end(lambda: self._look_if_unclear(stack))
                 self._outcomes.landed(stack)
             case Act.EJECT:
                 proof = self._evidence.failure(stack)
@@ -279,6 +303,8 @@ class Lander:
             case Act.WAIT:
                 without = f" So it does on {self._target!r} without it; the fault lies there."
                 self._outcomes.leave(item, self._evidence.failure(stack).text + without)
+                # Should it be retried, it starts with a clean slate.
+                self._probes.forget_misses([stack])
             case _:
                 assert_never(decision.act)
 

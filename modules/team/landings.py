@@ -52,9 +52,10 @@ class Landings:
 
     def land(self, stack: Stack) -> None:
         """Lands a proven stack; does nothing when one of its entries was taken out meanwhile."""
-        proof = self._probes.passed(stack, stack.commands(self._check))
-        if proof is None:
+        run = self._probes.passed(stack, stack.commands(self._check))
+        if run is None:
             raise RuntimeError(f"{stack.top.commit} has no proof.")
+        proof = run.proof
         parts, flakes = self._parts(stack, proof.receipt)
 
         def intend() -> list[AnyQueueRecord]:
@@ -127,13 +128,14 @@ class Landings:
             prefix = Stack(stack.landed, stack.links[:length])
             commands = prefix.commands(self._check)
             own = self._probes.passed(prefix, commands)
-            seen = [self._flake(failed) for failed in self._probes.failures(prefix, commands)]
+            misses = [run.proof for run in self._probes.misses(prefix, commands)]
+            seen = [self._flake(proof) for proof in misses if proof.is_red]
             flakes += seen
             if isinstance(link.item, Entry):
                 part = Landing(
                     entry_id=link.item.entry_id,
                     commit=link.step.commit,
-                    receipt=own.receipt if own else proof,
+                    receipt=own.proof.receipt if own else proof,
                     note=" ".join([link.step.note, *map(self._told, seen)]).strip(),
                 )
                 parts.append(part)

@@ -118,6 +118,16 @@ class MergeQueue:
         return self._lander.pause_reason
 
     @property
+    def alarm(self) -> str:
+        """How what has landed fails the check by itself; empty when it isn't known to."""
+        return self._lander.alarm
+
+    @property
+    def retry_seconds(self) -> float | None:
+        """How long until `land_next` should be called though nothing changed; None for never."""
+        return self._lander.retry_seconds
+
+    @property
     def hold_reason(self) -> str:
         """Why the target branch does not follow what has landed; empty when it does."""
         return self._lander.joining_problem or self._publisher.held

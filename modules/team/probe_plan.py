@@ -5,12 +5,14 @@ length n is its first n entries; the one of length 0 is what has landed by itsel
 
 1. Only a passed check lets anything land. The longest prefix that passed lands, whatever shorter
    ones did: all of it is in the tree that was proven.
-2. Anything but a pass counts against a prefix: failed, timed out, no tests, could not run. For sure
-   it is bad when it did not pass twice, or when a longer one did not pass either; failures that
-   name different tests don't confirm each other.
-3. Only the first entry of a chain is ever blamed, so whoever stands before a culprit lands first.
-4. Before it is blamed, what has landed is checked alone. When that is bad for sure too, the fault
-   is not the entry's: it keeps its place and waits.
+2. A failure, or a time that ran out, counts against a prefix. For sure it is bad when a second run
+   of it or of a longer one failed as well; failures that name different tests don't confirm each
+   other, but the third of its own does.
+3. A run that told nothing (no tests, could not run) may say more of the machine than of the entry.
+   It counts only once what has landed passed after it and the prefix then told nothing again.
+4. Only the first entry of a chain is ever blamed, so whoever stands before a culprit lands first.
+   Before that, what has landed is checked alone. When that is bad for sure too, the fault is not
+   the entry's: it keeps its place and waits.
 5. While nothing is bad, prefixes a chunk apart are checked, as many as there are lanes.
 6. When a prefix is bad, lanes split what lies before its end into equal parts.
 7. A first entry that is bad but not for sure is checked again; lanes left over check longer
@@ -23,7 +25,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
+from itertools import combinations, pairwise
+
+_SURE_WHATEVER_FAILED = 3
+"""So many failures of its own count although none names a test that another does."""
 
 
 class Ground(StrEnum):
@@ -34,14 +39,29 @@ class Ground(StrEnum):
     BAD = "bad"
 
 
+class Silence(StrEnum):
+    """Whether runs told nothing: found no tests, or could not run."""
+
+    NONE = "none"
+    SOME = "some"
+    SURE = "sure"
+    """So it was before what has landed passed, and after."""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of the check on one stack of entries."""
 
     passed: bool = False
     failures: tuple[frozenset[str], ...] = ()
-    """One for each run that did not pass: the names of the tests that failed, if it told any."""
+    """One for each run that failed: the names of the tests that did, if it told any."""
+    silence: Silence = Silence.NONE
     is_running: bool = False
+
+    @property
+    def is_bad(self) -> bool:
+        """True when some run did not pass."""
+        return bool(self.failures) or self.silence is not Silence.NONE
 
 
 class Act(StrEnum):
@@ -68,9 +88,12 @@ def decide(prefixes: Sequence[Known], *, ground: Ground) -> Decision | None:
     passed = [index for index, known in enumerate(prefixes) if known.passed]
     if passed:
         return Decision(Act.LAND, passed[-1])
-    if ground is Ground.UNKNOWN or not _is_bad_for_sure(prefixes):
+    if ground is Ground.UNKNOWN or not prefixes:
         return None
-    return Decision(Act.WAIT if ground is Ground.BAD else Act.EJECT, 0)
+    if ground is Ground.BAD:
+        is_sure = _is_bad_for_sure(prefixes) or prefixes[0].silence is not Silence.NONE
+        return Decision(Act.WAIT, 0) if is_sure else None
+    return Decision(Act.EJECT, 0) if _is_bad_for_sure(prefixes) else None
 
 
 def decide_alone(entries: Sequence[Known]) -> Decision | None:
@@ -79,7 +102,7 @@ def decide_alone(entries: Sequence[Known]) -> Decision | None:
         if known.passed:
             return Decision(Act.LAND, index)
     for index, known in enumerate(entries):
-        if known.failures and not known.is_running:
+        if known.is_bad and not known.is_running:
             return Decision(Act.WAIT, index)
     return None
 
@@ -88,15 +111,15 @@ def plan(
     prefixes: Sequence[Known], *, ground: Ground, is_ground_running: bool, free: int, chunk: int
 ) -> list[int]:
     """Returns the lengths of the prefixes to start checking now, on `free` lanes."""
-    bad = next((n for n, known in enumerate(prefixes, 1) if known.failures), 0)
+    bad = next((n for n, known in enumerate(prefixes, 1) if known.is_bad), 0)
     running = [n for n, known in enumerate(prefixes, 1) if known.is_running]
-    ends = [n for n, known in enumerate(prefixes, 1) if known.is_running or known.failures]
+    ends = [n for n, known in enumerate(prefixes, 1) if known.is_running or known.is_bad]
     wanted: list[int] = []
     if bad and ground is Ground.UNKNOWN and not is_ground_running:
         wanted.append(0)
     if bad > 1:
         wanted += _split(bad, running, free - len(wanted))
-    elif bad and not prefixes[0].is_running and not _is_bad_for_sure(prefixes):
+    elif bad and _is_to_be_checked_again(prefixes, ground):
         wanted.append(1)
     if bad <= 1 and not _is_bad_for_sure(prefixes):
         top = max(ends, default=0)
@@ -106,17 +129,30 @@ def plan(
 
 def plan_alone(entries: Sequence[Known], *, free: int) -> list[int]:
     """Returns the indexes of the entries to start checking now, each alone."""
-    wanted = [n for n, k in enumerate(entries) if not (k.passed or k.failures or k.is_running)]
+    wanted = [n for n, k in enumerate(entries) if not (k.passed or k.is_bad or k.is_running)]
     return wanted[: max(free, 0)]
 
 
 def _is_bad_for_sure(prefixes: Sequence[Known]) -> bool:
     """True when the first entry's badness is confirmed, by itself or by a longer prefix."""
-    if not prefixes or not prefixes[0].failures:
+    if not prefixes:
         return False
     own = prefixes[0].failures
     longer = [failed for known in prefixes[1:] for failed in known.failures]
-    return len(own) > 1 or any(_agree(failed, other) for failed in own for other in longer)
+    return (
+        prefixes[0].silence is Silence.SURE
+        or len(own) >= _SURE_WHATEVER_FAILED
+        or any(_agree(one, other) for one, other in combinations(own, 2))
+        or any(_agree(one, other) for one in own for other in longer)
+    )
+
+
+def _is_to_be_checked_again(prefixes: Sequence[Known], ground: Ground) -> bool:
+    first = prefixes[0]
+    if first.is_running or _is_bad_for_sure(prefixes):
+        return False
+    # What told nothing would at once tell nothing again, and again, until the ground is judged.
+    return bool(first.failures) or ground is not Ground.UNKNOWN
 
 
 def _agree(one: frozenset[str], other: frozenset[str]) -> bool:

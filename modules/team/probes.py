@@ -3,7 +3,8 @@
 1. A pass counts for an equal tree and for no more commands than were run; nothing else is reused.
 2. What did not pass counts against the very commit it ran on, if its command is among those asked
    for.
-3. A check nobody needs any more is stopped at once; its lane is free when all of it has ended.
+3. A run that could not run or found no tests tells nothing of the commit; it is silent.
+4. A check nobody needs any more is stopped at once; its lane is free when all of it has ended.
 """
 
 import asyncio
@@ -14,7 +15,6 @@ from pathlib import Path
 from modules.records.merges import CheckOutcome, Entry, EntryStatus
 from modules.team.chain import Stack
 from modules.team.probe_pace import Cost, Limits, Pace, cost_after, pace, red_rate
-from modules.team.probe_plan import Known
 from modules.team.proof import Job, Proof, Prover
 
 _MOST_REMEMBERED = 500
@@ -22,7 +22,7 @@ _LEAST_PATIENCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class ProbeRun:
     """One check that ended."""
 
     commit: str
@@ -52,9 +52,9 @@ class Probes:
         self._cores = cores
         self._limits = limits
         self._under_way: list[_Probe] = []
-        self._passed: dict[str, list[_Run]] = {}
+        self._passed: dict[str, list[ProbeRun]] = {}
         """By tree."""
-        self._failed: dict[str, list[_Run]] = {}
+        self._missed: dict[str, list[ProbeRun]] = {}
         """By commit."""
         self._cost: Cost | None = None
 
@@ -74,47 +74,51 @@ class Probes:
             limits=self._limits,
         )
 
-    def known(self, stack: Stack, commands: Sequence[str]) -> Known:
-        """Returns what is known of the commands on a stack."""
-        return Known(
-            self.passed(stack, commands) is not None,
-            tuple(frozenset(proof.failed_tests) for proof in self.failures(stack, commands)),
-            any(
-                probe.is_wanted
-                and probe.commit == stack.top.commit
-                and set(commands) <= set(probe.commands)
-                for probe in self._under_way
-            ),
+    def is_running(self, stack: Stack, commands: Sequence[str]) -> bool:
+        """True while the commands are run on the stack's commit."""
+        return any(
+            probe.is_wanted
+            and probe.commit == stack.top.commit
+            and set(commands) <= set(probe.commands)
+            for probe in self._under_way
         )
 
-    def passed(self, stack: Stack, commands: Sequence[str]) -> Proof | None:
-        """Returns the proof of the commands on the stack's tree."""
-        run = self._pass(stack, commands)
-        return None if run is None else run.proof
+    def passed(self, stack: Stack, commands: Sequence[str]) -> ProbeRun | None:
+        """Returns the newest run that proves the commands on the stack's tree."""
+        runs = self._passed.get(stack.top.tree, [])
+        return next((run for run in reversed(runs) if set(commands) <= set(run.commands)), None)
 
-    def failures(self, stack: Stack, commands: Sequence[str]) -> list[Proof]:
-        """Returns the runs on the stack's commit in which one of the commands did not pass."""
-        runs = self._failed.get(stack.top.commit, [])
-        return [run.proof for run in runs if run.proof.receipt.command in commands]
+    def misses(self, stack: Stack, commands: Sequence[str]) -> list[ProbeRun]:
+        """Returns the runs on the stack's commit in which a command did not pass, oldest first."""
+        runs = self._missed.get(stack.top.commit, [])
+        return [run for run in runs if run.proof.receipt.command in commands]
 
     def patience_seconds(self, stack: Stack, commands: Sequence[str]) -> float:
         """Returns how long checks like the one that passed on the stack may still be waited for."""
-        run = self._pass(stack, commands)
+        run = self.passed(stack, commands)
         if run is None:
             return 0.0
         patience = max(run.proof.receipt.seconds, _LEAST_PATIENCE_SECONDS)
         return max(run.ended_at + patience - asyncio.get_running_loop().time(), 0.0)
 
-    def forget_failures(self) -> None:
-        """Forgets what did not pass, so that it is tried anew."""
-        self._failed.clear()
+    def forget_passes(self, stack: Stack) -> None:
+        """Forgets what proved a stack's tree, so that it is tried anew."""
+        self._passed.pop(stack.top.tree, None)
+
+    def forget_misses(self, stacks: Iterable[Stack] | None = None) -> None:
+        """Forgets what did not pass, of these stacks or of all, so that it is tried anew."""
+        if stacks is None:
+            self._missed.clear()
+            return
+        for stack in stacks:
+            self._missed.pop(stack.top.commit, None)
 
     def start(self, stack: Stack, commands: tuple[str, ...], *, name: str) -> None:
         """Starts a check in a free lane; `name` goes into its log's."""
         taken = {probe.lane for probe in self._under_way}
         lane = next(n for n in range(1, len(taken) + 2) if n not in taken)
         commit = stack.top.commit
-        before = len(self._failed.get(commit, []))
+        before = len(self._missed.get(commit, []))
         again = f"-{before + 1}" if before else ""
         log = self._logs / f"{name}-{commit[:12]}{again}.log"
         job = Job(commit=commit, tree=stack.top.tree, commands=commands, lane=lane, log=log)
@@ -156,22 +160,18 @@ class Probes:
         for probe in ended:
             # One that was stopped may have come to its end just before.
             if not probe.task.cancelled():
-                self._take(_Run(probe.commit, probe.commands, probe.task.result(), now))
+                self._take(ProbeRun(probe.commit, probe.commands, probe.task.result(), now))
 
-    def _take(self, run: _Run) -> None:
+    def _take(self, run: ProbeRun) -> None:
         receipt, cpu_seconds = run.proof.receipt, run.proof.cpu_seconds
         if receipt.outcome is not CheckOutcome.PASSED:
-            self._failed.setdefault(run.commit, []).append(run)
+            self._missed.setdefault(run.commit, []).append(run)
         else:
             self._passed.setdefault(receipt.tree, []).append(run)
             if cpu_seconds is not None:
                 self._cost = cost_after(
                     self._cost, cpu_seconds=cpu_seconds, wall_seconds=receipt.seconds
                 )
-        for memory in (self._passed, self._failed):
+        for memory in (self._passed, self._missed):
             if len(memory) > _MOST_REMEMBERED:
                 del memory[next(iter(memory))]
-
-    def _pass(self, stack: Stack, commands: Sequence[str]) -> _Run | None:
-        runs = self._passed.get(stack.top.tree, [])
-        return next((run for run in runs if set(commands) <= set(run.commands)), None)

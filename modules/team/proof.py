@@ -1,11 +1,10 @@
 """Proves a commit: runs checks on exactly that commit, in one of the queue's own worktrees."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from modules.git.check_tree import check_tree_path, check_tree_problem, point_check_tree
 from modules.git.repository import Repository
@@ -13,9 +12,9 @@ from modules.git.run_git import GitFault
 from modules.records.merges import CheckOutcome, Receipt
 from modules.team.check import CheckRun, Wrap, run_check
 from modules.team.check_rules import failed_tests
+from modules.team.threads import to_its_end
 
 _LANE_VARIABLE = "CREWYARD_CHECK_LANE"
-_ResultT = TypeVar("_ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,11 @@ class Proof:
     failed_tests: tuple[str, ...] = ()
     cpu_seconds: float | None = None
     """None when some command did not end by itself."""
+
+    @property
+    def is_red(self) -> bool:
+        """True when a command failed, or its time ran out: that tells of the tree."""
+        return self.receipt.outcome in (CheckOutcome.FAILED, CheckOutcome.TIMED_OUT)
 
     @property
     def text(self) -> str:
@@ -91,11 +95,11 @@ class TreeProver:
             # Nobody will ask for the log of a check that was stopped.
             job.log.unlink(missing_ok=True)
             raise
-        await _to_its_end(lambda: self._on_log(job.log))
+        await to_its_end(lambda: self._on_log(job.log))
         return proof
 
     async def _prove(self, job: Job) -> Proof:
-        obstacle = await _to_its_end(lambda: self._prepare(job))
+        obstacle = await to_its_end(lambda: self._prepare(job))
         runs: list[CheckRun] = []
         for command in job.commands:
             runs.append(obstacle or await self._run(command, job))
@@ -143,20 +147,5 @@ class TreeProver:
         )
         if run.outcome is not CheckOutcome.PASSED:
             return run
-        why = await _to_its_end(lambda: check_tree_problem(self._repository, job.lane, job.commit))
+        why = await to_its_end(lambda: check_tree_problem(self._repository, job.lane, job.commit))
         return replace(run, outcome=CheckOutcome.COULD_NOT_RUN, why=why) if why else run
-
-
-async def _to_its_end(work: Callable[[], _ResultT]) -> _ResultT:
-    """Does `work` in a thread; cancelled meanwhile it still waits: nobody else may use the tree."""
-    thread = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(thread)
-    except asyncio.CancelledError:
-        while not thread.done():
-            # A second cancellation is no reason to go either; the first one is passed on below.
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({thread})
-        if not thread.cancelled():
-            thread.exception()
-        raise

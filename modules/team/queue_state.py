@@ -5,7 +5,8 @@
    checking → queued (the check proved nothing, or this program died); queued, conflicted, failed or
    rejected → queued (retry). merged and no_changes are the end.
 3. An intended landing wins: until it is done or abandoned its entries can't be taken out.
-4. A landing is over when all its entries are done; each is merged as its own commit.
+4. An alarm is over when something else has landed, or what has landed passes after all.
+5. A landing is over when all its entries are done; each is merged as its own commit.
 """
 
 from collections import Counter
@@ -16,6 +17,8 @@ from msgspec.structs import replace
 
 from modules.records.merges import FINAL_STATUSES, Entry, EntryStatus
 from modules.records.queue_records import (
+    AlarmEnded,
+    AlarmRaised,
     AnyQueueRecord,
     CheckBegun,
     EntryReturned,
@@ -31,7 +34,15 @@ from modules.records.queue_records import (
     TargetAdopted,
 )
 
-_Note = LandingIntended | FlakeSeen | PublishIntended | PublishEnded | TargetAdopted
+_Note = (
+    LandingIntended
+    | FlakeSeen
+    | PublishIntended
+    | PublishEnded
+    | TargetAdopted
+    | AlarmRaised
+    | AlarmEnded
+)
 _MOVES = {
     EntryStatus.QUEUED: FINAL_STATUSES - {EntryStatus.MERGED}
     | {EntryStatus.CHECKING, EntryStatus.QUEUED},
@@ -55,6 +66,8 @@ class QueueState:
         """An intended landing that is neither done nor abandoned."""
         self.publishing: PublishIntended | None = None
         """A move of the target branch that was begun and not ended."""
+        self.alarms: dict[str, AlarmRaised] = {}
+        """By target, while what has landed there does not pass the check."""
         self.flakes: Counter[str] = Counter()
         """How often each test failed and then passed; the command stands for unnamed ones."""
 
@@ -104,8 +117,10 @@ class QueueState:
                 self.publishing = record
             case PublishEnded():
                 self.publishing = None
-            case TargetAdopted():
-                pass
+            case AlarmRaised(target=target):
+                self.alarms[target] = record
+            case TargetAdopted(target=target) | AlarmEnded(target=target):
+                self.alarms.pop(target, None)
             case _:
                 assert_never(record)
 
@@ -141,6 +156,7 @@ class QueueState:
             self.landing = None
         if intent is None or part is None or part.commit != record.to_commit:
             return ()
+        self.alarms.pop(record.target, None)
         rest = tuple(other for other in intent.landings if other != part)
         # Taken out of the intent first: while it is in there nothing else may move it.
         self.landing = replace(intent, landings=rest) if rest else None

@@ -6,9 +6,17 @@ from modules.store.journal import Journal
 from modules.store.paths import Paths
 from modules.team.queue_state import QueueState
 
+_SHOWN = 10
+
 
 def read_entries(paths: Paths) -> list[Entry]:
     """Returns the entries of a repository's queue, oldest first; writes nothing."""
+    state = read_queue(paths)
+    return [state.entries[key] for key in sorted(state.entries)]
+
+
+def read_queue(paths: Paths) -> QueueState:
+    """Returns how a repository's queue stands; writes nothing."""
     state = QueueState()
 
     def fold(record: AnyQueueRecord) -> None:
@@ -17,7 +25,20 @@ def read_entries(paths: Paths) -> list[Entry]:
     journal = Journal(paths.queue, AnyQueueRecord, apply=fold)
     journal.catch_up()
     journal.close()
-    return [state.entries[key] for key in sorted(state.entries)]
+    return state
+
+
+def alarm_lines(state: QueueState) -> list[str]:
+    """Returns how targets fail their own check, a line each."""
+    return [alarm.why for alarm in state.alarms.values()]
+
+
+def flake_line(state: QueueState) -> str:
+    """Returns which tests failed and then passed, and how often; empty when none did."""
+    counts = [f"{name!r} {count} times" for name, count in state.flakes.most_common(_SHOWN)]
+    left = len(state.flakes) - len(counts)
+    more = f" and {left} more" if left else ""
+    return f"Failed and then passed: {', '.join(counts)}{more}." if counts else ""
 
 
 def queue_json(entry: Entry) -> dict[str, object]:

@@ -12,6 +12,7 @@ from modules.records.events import (
     Noticed,
     RunStarted,
     Spent,
+    TargetFails,
     TargetHeld,
     TaskChanged,
     TextDelta,
@@ -114,6 +115,7 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         CallStarted(at=AT, text="git status", **call),
         CallDenied(at=AT, why="no network", **call),
         TargetHeld(at=AT, target="main", landed=COMMIT, why="edits are in the way"),
+        TargetFails(at=AT, target="main", landed=COMMIT, why="'main' itself fails."),
         Noticed(at=AT, text="An odd thing."),
         WorkerChanged(at=AT, worker="w1", role="", state="working"),
         Spent(at=AT, agent="w1", usage=Usage(), cost_usd=None),
@@ -126,6 +128,7 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         "w1: bash git status",
         "w1: bash was refused: no network",
         "main stays where it is: edits are in the way",
+        "The queue blames no entry: 'main' itself fails.",
         "An odd thing.",
     ]
 

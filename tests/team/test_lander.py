@@ -1,6 +1,8 @@
 """Tests of modules/team/lander.py, chain.py, candidates.py and probes.py: several at once."""
 
 import asyncio
+import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -365,7 +367,7 @@ def test_land_when_the_target_is_red_then_entries_keep_their_places_until_one_me
     queue.submit("1", "2")
 
     waiting = queue.drained()
-    alarm = queue.lander.pause_reason
+    alarm, paused = queue.lander.alarm, queue.lander.pause_reason
     again = queue.drained()
     lane = case.lane(3)
     case.repo.git("rm", "-q", "broken", at=lane.path)
@@ -374,10 +376,105 @@ def test_land_when_the_target_is_red_then_entries_keep_their_places_until_one_me
 
     assert waiting == [(1, "queued"), (2, "queued")]
     assert again == []
-    assert "So it does on 'main' without it" in alarm
+    assert "'main' itself does not pass" in alarm
+    assert paused == alarm
     assert ended == [(3, "merged"), (1, "merged"), (2, "merged")]
-    assert queue.lander.pause_reason == ""
+    assert (queue.lander.alarm, queue.lander.pause_reason) == ("", "")
+    assert case.repository.paths.queue.read_text().count('"record":"alarm"') == 1
     assert queue.prover.ran.count(["broken"]) == 2
+
+
+def test_land_when_no_check_can_run_for_a_while_then_nobody_is_blamed_and_it_goes_on(
+    case: QueueCase,
+) -> None:
+    queue = LanderCase(case)
+    queue.submit("1")
+    queue.drained()
+    queue.submit("2", "3")
+    queue.prover.outcome = lambda names: CheckOutcome.COULD_NOT_RUN
+
+    waiting = queue.drained()
+    paused, retry_seconds = queue.lander.pause_reason, queue.lander.retry_seconds
+    queue.prover.outcome = lambda names: PASSED
+    too_early = queue.drained()
+    case.clock.now += timedelta(seconds=60)
+
+    assert waiting == [(2, "queued"), (3, "queued")]
+    assert "'main' itself does not pass" in paused
+    assert retry_seconds is not None
+    assert 0 < retry_seconds <= 30
+    assert too_early == []
+    assert queue.drained() == [(2, "merged"), (3, "merged")]
+    assert (queue.lander.alarm, queue.lander.retry_seconds) == ("", None)
+    assert sum(queue.log.state.flakes.values()) == 0
+
+
+def test_land_when_a_check_can_not_run_once_then_the_entry_lands(case: QueueCase) -> None:
+    queue = LanderCase(case, limits=SERIAL)
+    ends = iter([PASSED, CheckOutcome.COULD_NOT_RUN, PASSED, PASSED])
+    queue.prover.outcome = lambda names: next(ends)
+    queue.submit("1")
+    queue.drained()
+    queue.submit("2")
+
+    assert queue.drained() == [(2, "merged")]
+    assert queue.prover.ran == [["1"], ["1", "2"], ["1"], ["1", "2"]]
+
+
+def test_land_when_each_failure_names_another_test_then_the_third_counts(case: QueueCase) -> None:
+    queue = LanderCase(case, limits=SERIAL)
+    failures = iter("abc")
+    queue.prover.outcome = lambda names: (next(failures),) if "1" in names else PASSED
+    queue.submit("1")
+
+    queue.drained()
+
+    assert queue.statuses() == [EJECTED]
+    assert queue.prover.ran.count(["1"]) == 3
+
+
+def test_retry_when_others_are_being_checked_then_the_entry_is_run_anew(tmp_path: Path) -> None:
+    case = QueueCase(make_repo(tmp_path, files={"a.txt": "a\n", "b.txt": "b\n", "broken": "x\n"}))
+    queue = LanderCase(case)
+    queue.submit("1", "2")
+
+    async def land() -> list[EntryStatus]:
+        queue.prover.holds = lambda names: "2" in names and "1" not in names
+        first = await queue.lander.land_next()
+        assert first is not None
+        queue.prover.outcome = lambda names: PASSED
+        case.queue.retry(first.entry_id)
+        draining = asyncio.create_task(queue.drain())
+        await until(lambda: queue.log.entries()[0].status is MERGED)
+        queue.prover.let_go()
+        await draining
+        return queue.statuses()
+
+    assert asyncio.run(land()) == [MERGED, MERGED]
+
+
+def test_land_when_it_is_cancelled_in_a_landing_then_that_is_done_first(tmp_path: Path) -> None:
+    case = make_case(tmp_path)
+    case.submit(1, {"x.txt": "x\n"})
+    landing, go_on = threading.Event(), threading.Event()
+
+    def hold(name: str) -> None:
+        if name == "record the landing":
+            landing.set()
+            assert go_on.wait(20)
+
+    case.step = hold
+    queue = case.new_queue()
+
+    async def land() -> list[EntryStatus]:
+        task = asyncio.create_task(queue.land_next())
+        await asyncio.to_thread(landing.wait, 20)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+        await asyncio.wait({task})
+        return [entry.status for entry in queue.entries()]
+
+    assert asyncio.run(land()) == [MERGED]
 
 
 def test_land_when_the_target_failed_only_once_then_it_is_not_to_blame(case: QueueCase) -> None:

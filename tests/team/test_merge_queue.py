@@ -12,7 +12,7 @@ from modules.records.errors import ModelFault, PersonFault
 from modules.records.merges import CheckOutcome, Entry, EntryStatus
 from modules.store.locks import held
 from modules.team.merge_queue import QueueRefusal
-from modules.team.queue_view import queue_json, read_entries
+from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_entries, read_queue
 from tests.repos import NOW, make_repo
 from tests.team.queue_case import CHECK, QueueCase, make_case
 
@@ -77,6 +77,23 @@ def test_queue_json_then_has_the_keys_of_the_contract(case: QueueCase) -> None:
     ]
     assert isinstance(shown["receipt"], dict)
     assert list(shown["receipt"]) == ["tree", "command", "outcome", "exit_code", "seconds"]
+
+
+def test_queue_view_when_a_check_failed_and_then_passed_then_names_and_counts_it(
+    tmp_path: Path,
+) -> None:
+    flag = tmp_path / "flag"
+    check = f"test -e {flag} || {{ touch {flag}; echo 'FAILED t.py::test_now_and_then'; exit 1; }}"
+    case = make_case(tmp_path, check=check)
+    for task in (1, 2):
+        flag.unlink(missing_ok=True)
+        case.submit(task, {f"{task}.txt": "x\n"})
+        assert case.drain() == ["merged"]
+
+    state = read_queue(case.repository.paths)
+
+    assert flake_line(state) == "Failed and then passed: 't.py::test_now_and_then' 2 times."
+    assert alarm_lines(state) == []
 
 
 def test_land_when_three_are_disjoint_then_each_stands_on_the_one_before(case: QueueCase) -> None:

@@ -1,7 +1,6 @@
 """Tests of modules/team/probe_plan.py: single decisions, then whole queues in virtual time."""
 
 import random
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -13,18 +12,21 @@ from modules.team.probe_plan import (
     Decision,
     Ground,
     Known,
+    Silence,
     decide,
     decide_alone,
     plan,
     plan_alone,
 )
-from tests.team.queue_sim import Sim
+from tests.team.queue_sim import Sim, World
 
 BLANK = Known()
 PASSED = Known(passed=True)
 RUNNING = Known(is_running=True)
 UNNAMED = frozenset[str]()
 RED = Known(failures=(UNNAMED,))
+SILENT = Known(silence=Silence.SOME)
+SURELY_SILENT = Known(silence=Silence.SURE)
 TWICE_RED = Known(failures=(UNNAMED, UNNAMED))
 EJECT = Decision(Act.EJECT, 0)
 WAIT = Decision(Act.WAIT, 0)
@@ -50,6 +52,12 @@ def red(*tests: str) -> Known:
         ([red("a"), red("b")], Ground.GOOD, None),
         ([red("a"), red("b"), red("a", "c")], Ground.GOOD, EJECT),
         ([red("a"), RED], Ground.GOOD, EJECT),
+        ([Known(failures=(frozenset("a"), frozenset("b")))], Ground.GOOD, None),
+        ([Known(failures=tuple(map(frozenset, "abc")))], Ground.GOOD, EJECT),
+        ([SILENT, SILENT, RED], Ground.GOOD, None),
+        ([RED, SILENT], Ground.GOOD, None),
+        ([SURELY_SILENT], Ground.GOOD, EJECT),
+        ([SILENT], Ground.BAD, WAIT),
     ],
 )
 def test_decide_then_a_pass_lands_and_only_sure_badness_of_the_first_is_blamed(
@@ -93,6 +101,10 @@ def test_decide_alone_then_one_that_mends_the_target_lands_and_the_rest_waits(
         ([RED, BLANK, BLANK], Ground.UNKNOWN, 2, 1, [0, 1]),
         ([Known(failures=(UNNAMED,), is_running=True), BLANK], Ground.GOOD, 2, 1, [2]),
         ([TWICE_RED, BLANK], Ground.UNKNOWN, 2, 1, [0]),
+        ([SILENT, BLANK], Ground.UNKNOWN, 1, 1, [0]),
+        ([SILENT], Ground.UNKNOWN, 2, 1, [0]),
+        ([SILENT], Ground.GOOD, 2, 1, [1]),
+        ([SURELY_SILENT], Ground.GOOD, 2, 1, []),
     ],
 )
 def test_plan_then_lanes_go_where_a_result_tells_most(
@@ -111,42 +123,116 @@ def test_plan_alone_then_each_entry_is_checked_once() -> None:
     assert plan_alone([RED, RUNNING, BLANK, PASSED, BLANK], free=1) == [2]
 
 
+NUMBERS = st.frozensets(st.integers(0, 19))
+PAIRS = st.frozensets(st.tuples(st.integers(0, 9), st.integers(10, 19)), max_size=3)
+LIMITS = st.builds(Limits, lanes=st.integers(1, 8), chunk=st.integers(1, 16))
+SEEDS = st.integers(0, 2**32)
+
+
+def simulated(entries: int, world: World, **facts: object) -> Sim:
+    """Runs a queue to its end and fails unless everything came to one, proven."""
+    sim = Sim(entries, world, **facts).run()  # type: ignore[arg-type]  # facts are its fields
+    ends = [*sim.landed, *sim.ejected, *sim.handed_back, *sim.stuck]
+    assert sorted(ends) == list(range(entries))
+    assert sim.unproven == []
+    return sim
+
+
 @settings(max_examples=150, deadline=None)
 @given(
-    entries=st.integers(1, 30),
-    culprits=st.frozensets(st.integers(0, 29)),
-    lanes=st.integers(1, 8),
-    chunk=st.integers(1, 16),
+    entries=st.integers(1, 20),
+    culprits=NUMBERS,
+    bad_pairs=PAIRS,
+    conflicts=PAIRS,
+    are_tests_named=st.booleans(),
+    limits=LIMITS,
+    late=NUMBERS,
     check_cores=st.sampled_from([0.01, 1.0, 2.0]),
-    seed=st.integers(0, 2**32),
+    seed=SEEDS,
 )
-def test_run_when_checks_tell_the_truth_then_exactly_the_culprits_are_ejected(
-    entries: int, culprits: frozenset[int], lanes: int, chunk: int, check_cores: float, seed: int
+def test_run_when_checks_tell_the_truth_then_nobody_ends_as_another_than_alone(
+    entries: int,
+    culprits: frozenset[int],
+    bad_pairs: frozenset[tuple[int, int]],
+    conflicts: frozenset[tuple[int, int]],
+    are_tests_named: bool,
+    limits: Limits,
+    late: frozenset[int],
+    check_cores: float,
+    seed: int,
 ) -> None:
-    limits = Limits(lanes=lanes, chunk=chunk)
-    sim = Sim(entries, culprits, limits=limits, check_cores=check_cores, seed=seed).run()
+    world = World(culprits, bad_pairs, conflicts, are_tests_named=are_tests_named)
 
-    assert sim.ejected == [n for n in range(entries) if n in culprits]
-    assert sim.landed == [n for n in range(entries) if n not in culprits]
+    sim = simulated(
+        entries,
+        world,
+        limits=limits,
+        check_cores=check_cores,
+        seed=seed,
+        late=late & frozenset(range(entries)),
+    )
+
+    assert sim.stuck == []
+    for n in sim.ejected:
+        # Without a lie only what breaks what landed beside it is ejected.
+        assert n in culprits or any(
+            n in pair and set(pair) <= {*sim.landed, n} for pair in bad_pairs
+        )
+    for n in sim.handed_back:
+        assert any((other, n) in conflicts for other in sim.landed)
+    assert world.broken_tests(tuple(sim.landed)) == frozenset()
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     entries=st.integers(1, 20),
-    culprits=st.frozensets(st.integers(0, 19)),
-    lanes=st.integers(1, 4),
+    culprits=NUMBERS,
     flake_rate=st.floats(0, 0.6),
-    seed=st.integers(0, 2**32),
+    silence_rate=st.floats(0, 0.5),
+    are_tests_named=st.booleans(),
+    limits=LIMITS,
+    seed=SEEDS,
 )
 def test_run_when_checks_lie_then_every_entry_still_ends_and_no_culprit_lands(
-    entries: int, culprits: frozenset[int], lanes: int, flake_rate: float, seed: int
+    entries: int,
+    culprits: frozenset[int],
+    flake_rate: float,
+    silence_rate: float,
+    are_tests_named: bool,
+    limits: Limits,
+    seed: int,
 ) -> None:
-    limits = Limits(lanes=lanes)
-    sim = Sim(entries, culprits, limits=limits, flake_rate=flake_rate, seed=seed).run()
+    world = World(
+        culprits,
+        flake_rate=flake_rate,
+        silence_rate=silence_rate,
+        are_tests_named=are_tests_named,
+    )
 
-    assert sorted([*sim.landed, *sim.ejected]) == list(range(entries))
+    sim = simulated(entries, world, limits=limits, seed=seed)
+
     assert not culprits & set(sim.landed)
-    assert all(one < other for one, other in pairwise(sim.landed))
+
+
+@settings(max_examples=100, deadline=None)
+@given(entries=st.integers(1, 12), culprits=NUMBERS, menders=NUMBERS, limits=LIMITS, seed=SEEDS)
+def test_run_when_the_target_is_red_then_nobody_is_blamed_until_one_that_mends_it_has_landed(
+    entries: int,
+    culprits: frozenset[int],
+    menders: frozenset[int],
+    limits: Limits,
+    seed: int,
+) -> None:
+    world = World(culprits, is_red_at_first=True, menders=menders)
+
+    sim = simulated(entries, world, limits=limits, seed=seed)
+
+    good_menders = (menders - culprits) & frozenset(range(entries))
+    if good_menders:
+        assert sim.stuck == []
+        assert set(sim.ejected) == culprits & frozenset(range(entries))
+    else:
+        assert sim.landed == sim.ejected == []
 
 
 def throughput(rate: float, limits: Limits, **facts: float) -> float:
@@ -155,7 +241,7 @@ def throughput(rate: float, limits: Limits, **facts: float) -> float:
     for seed in range(5):
         chance = random.Random(seed)
         culprits = frozenset(n for n in range(40) if chance.random() < rate)
-        sim = Sim(40, culprits, limits=limits, seed=seed, **facts).run()  # type: ignore[arg-type]  # facts are its fields
+        sim = Sim(40, World(culprits), limits=limits, seed=seed, **facts).run()  # type: ignore[arg-type]  # facts are its fields
         total += len(sim.landed) / sim.now
     return total / 5
 
@@ -186,7 +272,7 @@ def test_run_when_checks_lie_now_and_then_then_few_innocents_are_ejected() -> No
     for seed in range(5):
         chance = random.Random(seed)
         culprits = frozenset(n for n in range(100) if chance.random() < 0.1)
-        sim = Sim(100, culprits, flake_rate=0.02, seed=seed).run()
+        sim = Sim(100, World(culprits, flake_rate=0.02), seed=seed).run()
         innocents += len(set(sim.ejected) - culprits)
 
     assert innocents <= 5
