@@ -2,8 +2,8 @@
 
 1. Lanes: as many checks as the cores carry, at least one. What one check takes is its CPU time by
    its wall time; the shortest wall time seen lately counts, for checks at its side slow it down
-   but don't make it need less. Checks that mostly wait may be two a core, and eight in all: each
-   lane holds a worktree.
+   but don't make it need less. Checks that mostly wait may be four a core, and eight in all:
+   each lane holds a worktree.
 2. Never more lanes than there is a chance of one in four that the last one's check is needed.
 3. Red rate: how many entries of a hundred break the check; a guess of one in ten until outcomes
    tell, newer ones counting more.
@@ -26,7 +26,7 @@ _TOLERATED_OVERLOAD = 0.3
 _SMOOTHING = 0.3
 _WALL_GROWTH = 1.05
 _ROUNDS_ALONE = 2
-_LANES_PER_CORE = 2
+_LANES_PER_CORE = 4
 _MOST_LANES = 8
 
 
