@@ -24,6 +24,7 @@ def register(app: Typer) -> None:
 def status(repo: Repo = HERE, as_json: Json = False) -> None:
     """Starts every server, tells how it does, and ends it."""
     # Other commands need not load what this one does.
+    from modules.app.jails import egress_proxy
     from modules.app.mcp_launch import launch_for, servers_of
     from modules.mcp_client.session import McpHub
     from modules.mcp_client.values import ServerStatus
@@ -40,14 +41,18 @@ def status(repo: Repo = HERE, as_json: Json = False) -> None:
         )
     servers = servers_of(opened, is_trusted=is_trusted)
     hub = McpHub(launch_for(opened, settings, probe(opened.environment)))
+    egress = egress_proxy(opened, settings)
 
     async def look() -> tuple[ServerStatus, ...]:
+        if settings.mcp_network == "proxy":
+            await egress.start()
         hub.start(servers)
         try:
             await hub.settle(SETTLE_SECONDS)
             return hub.status()
         finally:
             await hub.stop()
+            await egress.stop()
 
     found = asyncio.run(look())
     if as_json:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from modules.app.budget import Budget
 from modules.app.event_bus import EventBus
@@ -15,6 +16,7 @@ from modules.git.repository import Repository
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
 from modules.records.settings import Environment, Settings
+from modules.safety.egress_proxy import EgressProxy
 from modules.safety.hooks import HookRunner
 from modules.safety.permissions import PermissionManager
 from modules.safety.sandbox import Probe
@@ -49,6 +51,10 @@ class House:
     mask: SecretMask
     web: WebGuard
     sandbox: Probe
+    egress: EgressProxy
+    """The way out of jails whose network is `proxy`; it listens only where one is wanted."""
+    writable: tuple[Path, ...]
+    """Folders beside their lanes that workers' commands may write."""
     budget: Budget
     models: Models
     warnings: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The jails of the lead's own processes: checks, its commands, MCP servers."""
+"""The jails of the lead's own processes, and what the person opened of all jails."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,25 +6,88 @@ from pathlib import Path
 from modules.app.house import House
 from modules.app.opening import Opened
 from modules.git.run_git import FALLBACK_IDENTITY
-from modules.records.settings import Environment
+from modules.records.errors import PersonFault
+from modules.records.exits import Exit
+from modules.records.settings import Environment, Network, Settings
 from modules.safety.child_environment import child_environment
+from modules.safety.egress_proxy import EgressProxy
 from modules.safety.fence import Fence
+from modules.safety.ground import Ground
 from modules.safety.hidden_places import hidden_places
-from modules.safety.jail import JailSpec
+from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import Probe, jailed_argv
+from modules.store.paths import Paths
 from tools.lane_context import LaneContext
 
 
-def reading_jail(root: Path, environment: Environment, temporary: Path) -> JailSpec:
-    """Returns a jail that reads the repository, has the network, and writes `temporary` alone."""
+def reading_jail(
+    paths: Paths, environment: Environment, temporary: Path, *, network: Network = "shared"
+) -> JailSpec:
+    """Returns a jail that reads the repository and writes `temporary` alone."""
     return JailSpec(
         folder=temporary / "work",
         temporary=temporary,
-        readable=(root,),
-        hidden=_hidden(root, environment),
-        network="shared",
+        readable=(paths.root,),
+        hidden=_hidden(paths.root, environment),
+        network=network,
+        egress=egress_socket(paths),
     )
+
+
+def egress_socket(paths: Paths) -> Path:
+    """Returns where the proxy of a run listens."""
+    return paths.temporary / "egress"
+
+
+def egress_proxy(opened: Opened, settings: Settings) -> EgressProxy:
+    """Returns the way out of jails whose network is `proxy`."""
+    ground = Ground(
+        root=opened.paths.root,
+        main_checkout=opened.paths.root,
+        home=opened.environment.home,
+        user_folder=opened.environment.user_folder,
+        allowed_hosts=settings.web_allow,
+    )
+    return EgressProxy(egress_socket(opened.paths), settings.open_hosts, ground)
+
+
+def granted_folders(
+    settings: Settings, root: Path, environment: Environment
+) -> tuple[tuple[Path, ...], list[str]]:
+    """Returns the folders workers may write beside their lanes, and a line for each not there.
+
+    Raises PersonFault for one that would let them out of their sandbox.
+    """
+    folders, missing = [], []
+    for text in settings.writable:
+        path = Path(environment.home, text[2:]) if text.startswith("~/") else Path(text)
+        folder = path.resolve()
+        if not folder.is_dir():
+            missing.append(f"[sandbox] writable: there is no folder {text!r}.")
+            continue
+        kept = (root.resolve(), environment.home.resolve(), environment.user_folder.resolve())
+        holds = any(place.is_relative_to(folder) for place in kept)
+        lies_in = any(folder.is_relative_to(place) for place in (kept[0], kept[2]))
+        if holds or lies_in or any(folder.is_relative_to(h) for h in _hidden(root, environment)):
+            raise PersonFault(
+                f"The folder {text!r} can't be made writable for workers: it holds or belongs to "
+                "what they must not change.",
+                hint="Name a narrower folder under [sandbox] writable, such as a package cache.",
+                exit_code=Exit.USAGE,
+            )
+        folders.append(folder)
+    return tuple(folders), missing
+
+
+def network_warnings(settings: Settings, sandbox: Probe) -> list[str]:
+    """Returns a line for each setting of the network that does nothing here."""
+    is_wanted = "proxy" in (settings.worker_network, settings.mcp_network)
+    if is_wanted and sandbox.kind is SandboxKind.LANDLOCK:
+        return ["The network `proxy` needs bubblewrap; under Landlock it is off."]
+    if is_wanted and not settings.open_hosts:
+        return ["The network `proxy` lets nothing through: [sandbox] hosts names no host."]
+    return []
 
 
 def check_jail(opened: Opened, sandbox: Probe) -> Callable[[list[str], Path, Path], list[str]]:
@@ -41,7 +104,7 @@ def check_jail(opened: Opened, sandbox: Probe) -> Callable[[list[str], Path, Pat
 
 def lead_lane(house: House, temporary: Path) -> LaneContext:
     """Returns what the lead's own tools work with: its bash reads all and writes its own tmp."""
-    spec = reading_jail(house.paths.root, house.environment, temporary)
+    spec = reading_jail(house.paths, house.environment, temporary)
     spec.folder.mkdir(parents=True, exist_ok=True)
     prepare_jail(spec, house.sandbox.kind, person=house.repository.git.identity)
 

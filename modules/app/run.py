@@ -63,6 +63,8 @@ class Run:
         lock = LeadLock(self.house.paths.lead_lock)
         lock.acquire()
         try:
+            if "proxy" in (self.house.settings.worker_network, self.house.settings.mcp_network):
+                await self.house.egress.start()
             await self._take_over()
             await self._start_session()
             self.house.mcp.start(self.house.mcp_servers)
@@ -188,6 +190,7 @@ class Run:
         await self.supervisor.stop()
         await self._close_left_lanes()
         await self.house.mcp.stop()
+        await self.house.egress.stop()
         if self._has_session:
             await self.house.run_hooks.end_session()
         await asyncio.to_thread(self.house.tidy)

@@ -15,7 +15,13 @@ from modules.app.crew_events import task_event, worker_event
 from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
 from modules.app.house import House
-from modules.app.jails import check_jail, lead_lane
+from modules.app.jails import (
+    check_jail,
+    egress_proxy,
+    granted_folders,
+    lead_lane,
+    network_warnings,
+)
 from modules.app.known_secrets import known_secrets, mask_file
 from modules.app.lead_agent import LeadAgent
 from modules.app.mcp_launch import launch_for, servers_of
@@ -243,6 +249,7 @@ def _house(
     board = TaskBoard(paths, clock=now, on_change=lambda task: events.emit(task_event(task)))
     sandbox = probe(environment)
     grants = Grants(environment.user_folder, paths.root)
+    writable, missing = granted_folders(settings, paths.root, environment)
     queue = MergeQueue(
         opened.repository,
         check=settings.check,
@@ -304,9 +311,15 @@ def _house(
         mask=mask,
         web=WebGuard(_ground(paths, environment, settings, None)),
         sandbox=sandbox,
+        egress=egress_proxy(opened, settings),
+        writable=writable,
         budget=budget,
         models=models,
-        warnings=settings_warnings(settings, grants.rules(), hook_files),
+        warnings=(
+            *settings_warnings(settings, grants.rules(), hook_files),
+            *network_warnings(settings, sandbox),
+            *missing,
+        ),
         sweep=lambda: _sweep(opened),
         tidy=lambda: _tidy(opened),
         pid=os.getpid(),

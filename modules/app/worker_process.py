@@ -66,7 +66,9 @@ async def run_worker(
 
 def worker_environment(house: House, temporary: Path) -> dict[str, str]:
     """Returns the whole environment of a worker and of what it starts."""
-    return child_environment(house.environment.variables, temporary=temporary)
+    return child_environment(
+        house.environment.variables, temporary=temporary, network=house.settings.worker_network
+    )
 
 
 async def _start(house: House, lane: Lane, temporary: Path) -> asyncio.subprocess.Process:
@@ -109,6 +111,9 @@ def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
             user_folder=house.environment.user_folder,
             project=house.paths.root,
         ),
+        writable=house.writable,
+        network=house.settings.worker_network,
+        egress=house.egress.path,
     )
 
 

@@ -1,7 +1,7 @@
 """Settings as the program uses them, after every source was read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -9,6 +9,7 @@ from modules.records.decisions import Mode
 from modules.records.record import Record
 
 MOST_WORKERS = 16
+Network = Literal["off", "proxy", "shared"]
 Positive = Annotated[float, Meta(gt=0)]
 
 
@@ -98,6 +99,14 @@ class Settings(Record):
     """Hosts, hosts with a port, addresses and networks that may be fetched wherever they lie."""
     is_mcp_sandboxed: bool = True
     """True where MCP servers are started inside the sandbox."""
+    mcp_network: Network = "shared"
+    """What sandboxed MCP servers reach."""
+    worker_network: Network = "off"
+    """What workers' commands reach; `proxy`: `open_hosts` alone."""
+    open_hosts: tuple[str, ...] = ()
+    """`host`, `host:port` or `*.host`: what the proxy lets through."""
+    writable: tuple[str, ...] = ()
+    """Folders beside their lanes that workers' commands may write, absolute or `~/…`."""
 
 
 class Environment(Record):

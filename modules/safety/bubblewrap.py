@@ -14,6 +14,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from modules.safety import egress_relay
 from modules.safety.jail import GitGround, JailSpec
 
 _NAMESPACES = (
@@ -46,7 +47,7 @@ def bubblewrap_argv(
     return [
         program,
         *_NAMESPACES,
-        *(["--unshare-net"] if spec.network == "off" else []),
+        *([] if spec.network == "shared" else ["--unshare-net"]),
         "--cap-drop",
         "ALL",
         "--die-with-parent",
@@ -70,6 +71,10 @@ def _system(spec: JailSpec) -> list[_Mount]:
     ]
     if spec.network == "shared" and _RESOLVER.exists():
         mounts.append(_shown(_RESOLVER))
+    if spec.network == "proxy":
+        mounts.append(
+            (Path(egress_relay.SOCKET), ("--ro-bind", str(spec.egress), egress_relay.SOCKET))
+        )
     return mounts
 
 

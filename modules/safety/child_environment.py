@@ -6,12 +6,15 @@
 3. git is told to ask nobody, page nothing, sign nothing and tidy nothing up; every `GIT_*` that was
    inherited is dropped, for it may point at another repository.
 4. A process in a jail has a private home, so it finds no credentials there.
+5. Where a jail's way out is a proxy, it is named, but not for the jail's own loopback.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from modules.records.settings import Network
+from modules.safety import egress_relay
 from modules.safety.jail import private_home, private_programs
 
 _PASSED_ON = frozenset(
@@ -47,6 +50,11 @@ _GIT = {
     "GIT_PAGER": "cat",
     "PAGER": "cat",
 }
+_PROXY = f"http://127.0.0.1:{egress_relay.PORT}"
+_PROXIED = {
+    **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), _PROXY),
+    **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
+}
 _GIT_SETTINGS = {
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -75,13 +83,19 @@ def plain_environment(variables: Mapping[str, str], extra: Iterable[str] = ()) -
 
 
 def child_environment(
-    variables: Mapping[str, str], extra: Iterable[str] = (), *, temporary: Path
+    variables: Mapping[str, str],
+    extra: Iterable[str] = (),
+    *,
+    temporary: Path,
+    network: Network = "off",
 ) -> dict[str, str]:
     """Returns what an agent's process gets; `temporary` is its own folder (`prepare_jail`)."""
     environment = {**_toolchains(variables), **plain_environment(variables, extra), **_GIT}
     environment["HOME"] = str(private_home(temporary))
     environment["TMPDIR"] = str(temporary)
     environment["PATH"] = f"{private_programs(temporary)}:{variables.get('PATH', '/usr/bin:/bin')}"
+    if network == "proxy":
+        environment |= _PROXIED
     environment["GIT_CONFIG_COUNT"] = str(len(_GIT_SETTINGS))
     for number, (key, value) in enumerate(_GIT_SETTINGS.items()):
         environment[f"GIT_CONFIG_KEY_{number}"] = key

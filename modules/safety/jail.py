@@ -3,13 +3,11 @@
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from msgspec.structs import replace
 
 from modules.records.record import Record
-
-Network = Literal["off", "shared"]
+from modules.records.settings import Network
 
 
 class SandboxKind(StrEnum):
@@ -59,6 +57,9 @@ class JailSpec(Record):
     readable: tuple[Path, ...] = ()
     """Folders to be seen even where they lie in `/tmp` or below something hidden."""
     network: Network = "off"
+    """`proxy` is the way through `egress` alone; Landlock has no such way, so there it is off."""
+    egress: Path | None = None
+    """The socket file of the proxy."""
     processes: int = 4096
     """How many processes and threads, all of the jail counted."""
     file_bytes: int = 10 * 1024**3
@@ -82,6 +83,7 @@ class JailSpec(Record):
             # What this user can't even reach needs no hiding.
             hidden=tuple(path.resolve() for path in self.hidden if os.access(path, os.F_OK)),
             readable=tuple(path.resolve() for path in self.readable),
+            egress=self.egress and self.egress.resolve(),
         )
 
 

@@ -20,7 +20,7 @@ from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 from modules.records.record import Record
 from modules.records.settings import Environment
-from modules.safety import landlock
+from modules.safety import egress_relay, landlock
 from modules.safety.bubblewrap import bubblewrap_argv
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import JailSpec, SandboxKind
@@ -82,6 +82,9 @@ def jailed_argv(
         case SandboxKind.BWRAP:
             readable = _covered(spec, Path(interpreter))
             command = limited_argv(argv, spec, kind)
+            if spec.network == "proxy":
+                relay = [interpreter, "-I", "-S", egress_relay.__file__, egress_relay.SOCKET]
+                command = [*relay, "--", *command]
             return bubblewrap_argv(command, spec, program=_bubblewrap(), readable=readable)
         case SandboxKind.LANDLOCK:
             command = limited_argv(argv, spec, kind)
@@ -122,7 +125,7 @@ def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
     order.writable = [str(path) for path in writable]
     order.hidden = [str(path) for path in spec.hidden]
     order.readable = [str(path) for path in spec.readable]
-    order.is_network_off = spec.network == "off"
+    order.is_network_off = spec.network != "shared"
     order.command = list(argv)
     return order
 

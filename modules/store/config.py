@@ -6,7 +6,7 @@
    nothing else does; that it is broken is told all the same.
 3. A stronger source replaces a value; permission rules of all sources hold together.
 4. An unknown key or a wrong value is an error that names the file and the nearest known key.
-5. `models` (addresses and keys), `web` and `mcp` come from the person's own file alone.
+5. `models` (addresses and keys), `web`, `mcp` and `sandbox` come from the person's own file alone.
 """
 
 import difflib
@@ -162,10 +162,11 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
     simple = {
         name: value
         for name, value in given.items()
-        if name not in {"budget", "permissions", "roles", "models", "web", "mcp"}
+        if name not in {"budget", "permissions", "roles", "models", "web", "mcp", "sandbox"}
     }
     settings = _with_values(settings, simple, source=source)
     budget = given.get("budget", {})
+    sandbox = given.get("sandbox", {})
     return replace(
         settings,
         budget_usd=budget.get("usd", settings.budget_usd),
@@ -180,6 +181,10 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         rules=settings.rules + _rules(given.get("permissions", {}), source),
         web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
         is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),
+        mcp_network=given.get("mcp", {}).get("network", settings.mcp_network),
+        worker_network=sandbox.get("network", settings.worker_network),
+        open_hosts=tuple(sandbox.get("hosts", settings.open_hosts)),
+        writable=tuple(sandbox.get("writable", settings.writable)),
         roles={
             **settings.roles,
             **msgspec.convert(given.get("roles", {}), type=dict[str, Role]),

@@ -10,6 +10,8 @@ from modules.records.settings import MOST_WORKERS
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
+_OPEN_HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+(?::[0-9]{1,5})?")
+
 
 def _host(text: str) -> str:
     """Refuses what names neither a host nor a network, for it would open nothing."""
@@ -18,6 +20,18 @@ def _host(text: str) -> str:
     except ValueError:
         if not _HOST.fullmatch(text):
             raise ValueError("write a host, a host:port, an address or a network") from None
+    return text
+
+
+def _open_host(text: str) -> str:
+    if not _OPEN_HOST.fullmatch(text):
+        raise ValueError("write a host, a host:port, or *.host for all names below it")
+    return text
+
+
+def _folder(text: str) -> str:
+    if not text.startswith(("/", "~/")):
+        raise ValueError("write a folder's whole path, from / or ~/ on")
     return text
 
 
@@ -98,6 +112,15 @@ class McpTable(_Table):
     """`[mcp]`: how MCP servers are started."""
 
     sandbox: bool = True
+    network: Literal["off", "proxy", "shared"] = "shared"
+
+
+class SandboxTable(_Table):
+    """`[sandbox]`: what workers' commands reach and write beside their lanes."""
+
+    network: Literal["off", "proxy", "shared"] = "off"
+    hosts: list[Annotated[str, AfterValidator(_open_host)]] = []
+    writable: list[Annotated[str, AfterValidator(_folder)]] = []
 
 
 class UserSettingsFile(SettingsFile):
@@ -106,3 +129,4 @@ class UserSettingsFile(SettingsFile):
     models: dict[str, ModelTable] = {}
     web: WebTable = WebTable()
     mcp: McpTable = McpTable()
+    sandbox: SandboxTable = SandboxTable()

@@ -3,6 +3,7 @@
 Each attack is first shown to work where nothing guards.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def sandbox(request: pytest.FixtureRequest) -> str:
 class Visited:
     """A web server on loopback that counts its visits."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.visits = 0
         visited = self
 
@@ -71,17 +72,23 @@ class Visited:
             def log_message(self, format: str, *args: Any) -> None:
                 """Says nothing."""
 
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        self.server = HTTPServer((host, 0), Handler)
+        self.url = f"http://{host}:{self.server.server_port}/"
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[None]:
+        """Answers for as long as the context lasts."""
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        yield
+        self.server.shutdown()
+        self.server.server_close()
 
 
 @pytest.fixture
 def visited() -> Iterator[Visited]:
     site = Visited()
-    threading.Thread(target=site.server.serve_forever, args=(0.05,), daemon=True).start()
-    yield site
-    site.server.shutdown()
-    site.server.server_close()
+    with site.serving():
+        yield site
 
 
 def work(repository: Path, spec: str, *options: str, **environment: str) -> Ended:
@@ -122,6 +129,58 @@ def test_network_is_denied_with_a_reason_and_the_work_goes_on(
 
     assert ended.code == 0, ended
     assert visited.visits == 1
+    assert_proven(repository, ended.document)
+    assert_nothing_left(repository)
+
+
+def test_worker_reaches_the_hosts_its_person_opened_and_no_others(
+    repository: Path, tmp_path: Path, own_environment: Path
+) -> None:
+    skip_without("bwrap")
+    opened, shut = Visited("127.0.0.2"), Visited("127.0.0.3")
+    settings = own_environment / "crewyard" / "settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(
+        f'[sandbox]\nnetwork = "proxy"\nhosts = ["127.0.0.2:{opened.server.server_port}"]\n'
+        f'writable = ["{tmp_path}/cache"]\n[web]\nallow = ["127.0.0.0/8"]\n'
+    )
+    (tmp_path / "cache").mkdir()
+    fetch = f"""\
+import os, socket, urllib.request
+def tried(act):
+    try:
+        return act()
+    except OSError as error:
+        return type(error).__name__
+print("direct", tried(lambda: socket.create_connection(("127.0.0.2", {opened.server.server_port}))))
+for url in ("{opened.url}", "{shut.url}"):
+    print(tried(lambda: urllib.request.urlopen(url, timeout=5).status))
+print("cache", open("{tmp_path}/cache/kept", "w").write("x"))
+"""
+    spec = make_script(
+        tmp_path,
+        [
+            worker(
+                "go out",
+                calls(write("fetch.py", fetch), bash("python3 fetch.py")),
+                calls(
+                    write("notes.txt", "a way out\n"),
+                    bash("rm fetch.py"),
+                    commit("notes"),
+                    expect="(?s)direct ConnectionRefusedError.*200.*HTTPError.*cache 1",
+                ),
+                calls(submit()),
+            )
+        ],
+    )
+    post(repository, TaskDraft(subject="go out"))
+
+    with opened.serving(), shut.serving():
+        ended = work(repository, spec, CREWYARD_SANDBOX="bwrap")
+
+    assert ended.code == 0, ended
+    assert (opened.visits, shut.visits) == (1, 0)
+    assert (tmp_path / "cache" / "kept").exists()
     assert_proven(repository, ended.document)
     assert_nothing_left(repository)
 

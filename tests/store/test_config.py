@@ -105,7 +105,8 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         '[budget]\ntokens = 1000\n[models."qwen:big"]\nbase_url = "http://127.0.0.1:1"\n'
         "usd_per_million_in = 0.5\n"
         '[web]\nallow = ["docs.lan", "localhost:8000", "[::1]:80", "10.0.0.0/8"]\n'
-        "[mcp]\nsandbox = false\n"
+        '[mcp]\nsandbox = false\nnetwork = "off"\n'
+        '[sandbox]\nnetwork = "proxy"\nhosts = ["pypi.org", "*.a.io:8443"]\nwritable = ["~/go"]\n'
     )
 
     assert sources.read() == Settings(
@@ -115,7 +116,32 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         models={"qwen:big": ModelEntry(base_url="http://127.0.0.1:1", usd_per_million_in=0.5)},
         web_allow=("docs.lan", "localhost:8000", "[::1]:80", "10.0.0.0/8"),
         is_mcp_sandboxed=False,
+        mcp_network="off",
+        worker_network="proxy",
+        open_hosts=("pypi.org", "*.a.io:8443"),
+        writable=("~/go",),
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('network = "on"', 'hosts = ["*"]', 'hosts = ["https://a.io"]', 'hosts = ["a.*.io"]'),
+        *('hosts = ["localhost"]', 'writable = ["cache"]'),
+    ],
+)
+def test_sandbox_opened_for_what_can_not_be_is_refused(sources: Sources, line: str) -> None:
+    sources.user_file.write_text(f"[sandbox]\n{line}\n")
+
+    with pytest.raises(PersonFault, match=r"wrong value at 'sandbox\."):
+        sources.read()
+
+
+def test_sandbox_is_not_the_projects_to_open(sources: Sources) -> None:
+    sources.team_file.write_text('[sandbox]\nnetwork = "shared"\n')
+
+    with pytest.raises(PersonFault, match="unknown key 'sandbox'"):
+        sources.read()
 
 
 @pytest.mark.parametrize("entry", ["http://localhost/", "a b", "*.lan", "", "10.0.0.0/99"])
