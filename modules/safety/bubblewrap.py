@@ -8,7 +8,11 @@
 4. The repository's git folder is an empty one that lives in memory, in which only the parts a
    worktree needs are laid: objects can be added, the worktree's own branches moved; config, hooks,
    packs and all other refs are read-only. What git writes beside them is gone with the jail.
-5. The jail dies with the thread that started it, and everything in it with the jail.
+5. The jail dies with the thread that started it, and everything in it with the jail. bubblewrap
+   sees to that some milliseconds after its start. So the jail's first process, once it will die
+   with bubblewrap, looks whether bubblewrap and the starter still live, and runs the command only
+   then. It sees them through folders of /proc that are opened outside and closed before the
+   command runs; what is left of a dead process there has no memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,32 +34,46 @@ _ADMIN_READABLE = ("commondir", "gitdir", "config.worktree")
 # With a shared network, names are resolved through what systemd keeps here.
 _RESOLVER = Path("/run/systemd/resolve")
 
+_ENTER = 'exec 8<"/proc/$0" 9<"/proc/$$" && exec "$@"'
+# Its own stderr goes nowhere, or the shell would add words to those of a command that was killed.
+# The last line keeps it from becoming the command: process 1 buries what the command leaves.
+_BEGIN = """\
+read -r starter _ <"/proc/self/fd/8/statm" && read -r jail _ <"/proc/self/fd/9/statm" || exit 125
+[ "$starter" != 0 ] && [ "$jail" != 0 ] || exit 125
+exec 8<&- 9<&- 3>&2 2>/dev/null
+(exec "$@" 2>&3 3>&-)
+exit $?
+"""
+
 _Mount = tuple[Path, tuple[str, ...]]
 
 
 def bubblewrap_argv(
-    argv: Sequence[str], spec: JailSpec, *, program: str, readable: Iterable[Path]
+    argv: Sequence[str], spec: JailSpec, *, program: str, readable: Iterable[Path], starter: int
 ) -> list[str]:
     """Returns the command that runs `argv` in the jail; all paths are absolute, without links.
 
-    `readable` are folders that stay readable where an empty folder would cover them.
+    `starter` is the process without which the jail must not be. `readable` are folders that stay
+    readable where an empty folder would cover them.
     """
     mounts = [*_system(spec), *_hidden(spec), *_readable(readable), *_places(spec)]
     if spec.git is not None:
         mounts += _git(spec.git)
     mounts.sort(key=lambda mount: len(mount[0].parts))
     return [
+        *("/bin/sh", "-c", _ENTER, str(starter)),
         program,
         *_NAMESPACES,
         *([] if spec.network == "shared" else ["--unshare-net"]),
         "--cap-drop",
         "ALL",
         "--die-with-parent",
+        "--as-pid-1",
         "--new-session",
         *(word for _, words in mounts for word in words),
         "--chdir",
         str(spec.folder),
-        "--",
+        *("--", "/bin/sh", "-c", _BEGIN, "sh"),
         *argv,
     ]
 

@@ -7,8 +7,9 @@
 3. What Landlock can't refuse, a system call filter does: sockets of every other kind, docker's and
    ssh-agent's among them. Root loses its capabilities.
 4. Two processes stand before the command. The outer one, whose pid the starter has, dies with the
-   thread that started it. The inner one adopts whatever the command leaves behind, and kills it
-   when the command ends or the outer one is gone.
+   thread that started it, and starts nothing where the starter was gone before it could ask for
+   that. The inner one adopts whatever the command leaves behind, and kills it when the command
+   ends or the outer one is gone.
 
 What it can't do: protect or hide a file inside a writable folder, keep names of hidden files from
 being listed, or modes and times of one's own files elsewhere from being changed.
@@ -198,11 +199,13 @@ class Order:
         self.hidden: list[str] = []
         self.readable: list[str] = []
         self.is_network_off = True
+        self.starter = os.getppid()
         self.command: list[str] = []
 
     def as_arguments(self) -> list[str]:
         """Returns the words `read_order` reads."""
         words = ["folder", self.folder, "network", "off" if self.is_network_off else "shared"]
+        words += ["starter", str(self.starter)]
         for path in self.writable:
             words += ["writable", path]
         for path in self.hidden:
@@ -213,7 +216,7 @@ class Order:
 
 
 def read_order(arguments: list[str]) -> Order:
-    """Reads `folder F network off|shared (writable|hidden|readable P)* -- command`."""
+    """Reads `folder F network off|shared starter N (writable|hidden|readable P)* -- command`."""
     # Plain words, because json alone would double the time this takes to start.
     order = Order()
     position = 0
@@ -223,6 +226,8 @@ def read_order(arguments: list[str]) -> Order:
             order.folder = value
         elif name == "network":
             order.is_network_off = value != "shared"
+        elif name == "starter":
+            order.starter = int(value)
         elif name in ("writable", "hidden", "readable"):
             getattr(order, name).append(value)
         else:
@@ -236,6 +241,8 @@ def main(arguments: list[str]) -> int:
     """Runs an order and returns its command's exit code, 128 + n for a signal n."""
     order = read_order(arguments)
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    if not _is_alive(order.starter):
+        return 128 + signal.SIGKILL
     outer = os.getpid()
     inner = os.fork()
     if inner == 0:
@@ -243,6 +250,15 @@ def main(arguments: list[str]) -> int:
     _let_go_of_pipes()
     _, status = os.waitpid(inner, 0)
     return _exit_code(status)
+
+
+def _is_alive(pid: int) -> bool:
+    """False for a process that is gone; what is left of a killed one has no memory."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - no pathlib at start-up
+            return not file.read().startswith(b"0 ")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _keep(order: Order, outer: int) -> int:

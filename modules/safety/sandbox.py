@@ -9,6 +9,7 @@
    stays: a jail ends with the thread that started it.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,8 @@ def jailed_argv(
 ) -> list[str]:
     """Returns the command that runs `argv` in a jail made ready by `prepare_jail`.
 
-    Give the process `child_environment`. Raises PersonFault where the machine has no jail.
+    Only this process may start it, and it ends with it. Give it `child_environment`. Raises
+    PersonFault where the machine has no jail.
     """
     spec = spec.resolved()
     match kind:
@@ -85,7 +87,9 @@ def jailed_argv(
             if spec.network == "proxy":
                 relay = [interpreter, "-I", "-S", egress_relay.__file__, egress_relay.SOCKET]
                 command = [*relay, "--", *command]
-            return bubblewrap_argv(command, spec, program=_bubblewrap(), readable=readable)
+            return bubblewrap_argv(
+                command, spec, program=_bubblewrap(), readable=readable, starter=os.getpid()
+            )
         case SandboxKind.LANDLOCK:
             command = limited_argv(argv, spec, kind)
             words = _landlock_order(spec, command).as_arguments()
@@ -127,6 +131,7 @@ def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
     order.readable = [str(path) for path in spec.readable]
     order.is_network_off = spec.network != "shared"
     order.command = list(argv)
+    order.starter = os.getpid()
     return order
 
 
