@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from modules.git.merging import Merged
 from modules.git.refs import Head, merge_base, tree_of
 from modules.git.repository import Repository
+from modules.git.run_git import GitFault
 from modules.records.merges import Conflict, Entry, EntryStatus
 from modules.records.queue_records import NO_ENTRY
 from modules.team.landing_plan import (
@@ -21,6 +22,7 @@ from modules.team.landing_plan import (
     clashing_paths,
     hand_back,
     knowing_attributes,
+    landed_meanwhile,
     plan_entry,
     plan_joining,
     plan_replay,
@@ -126,6 +128,16 @@ class Chains:
 
         `heads` are the commits that are pinned, by id.
         """
+        try:
+            return self._build(landed, items, heads, length)
+        except GitFault:
+            # A commit made before, which nothing points to, may have been collected since.
+            self.forget()
+            return self._build(landed, items, heads, length)
+
+    def _build(
+        self, landed: str, items: Sequence[Item], heads: Mapping[str, Head], length: int
+    ) -> Chain:
         ground = self.ground(landed)
         self._heads |= heads
         links, refusals = list[Link](), list[Refusal]()
@@ -150,6 +162,11 @@ class Chains:
             self.forget()
             self._steps[landed] = Step(landed, tree_of(self._git, landed))
         return self._steps[landed]
+
+    def landed_meanwhile(self, item: Item, ground: Step) -> str:
+        """Returns what an item was checked together with, in a sentence; blocks."""
+        fork = self._forks.get(_head(item))
+        return landed_meanwhile(self._repository, fork=fork, landed=ground) if fork else ""
 
     def _on_ground(self, item: Item, ground: Step) -> _Made:
         """Merges an item onto what has landed, by replaying its commits when need be."""

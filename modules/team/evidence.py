@@ -71,7 +71,7 @@ class Evidence:
         return Known(
             passed=self._probes.passed(stack, commands) is not None,
             failures=tuple(frozenset(m.proof.failed_tests) for m in misses if m.proof.is_red),
-            silence=_silence([m for m in misses if not m.proof.is_red], ground_passed),
+            silence=_silence([m for m in misses if m.proof.is_silent], ground_passed),
             is_running=self._probes.is_running(stack, commands),
         )
 

@@ -161,8 +161,11 @@ class Lander:
             is_first = False
             if not self._outcomes.is_empty or not self.is_at_work:
                 return
-            await self._probes.wait(self._stirred, timeout_seconds=self._patience_seconds)
+            ended = await self._probes.wait(self._stirred, timeout_seconds=self._patience_seconds)
             self._stirred.clear()
+            if any(run.proof.is_silent for run in ended):
+                # Its commit may have been collected; then the same is made again.
+                self._chains.forget()
 
     async def _land_what_passed(self) -> bool:
         """Lands at once what is proven of the last turn's chain; anything else needs a look."""
@@ -299,7 +302,9 @@ class Lander:
                 self._outcomes.landed(stack)
             case Act.EJECT:
                 proof = self._evidence.failure(stack)
-                self._outcomes.end(item, EntryStatus.FAILED, proof.text, receipt=proof.receipt)
+                told = await to_its_end(lambda: self._chains.landed_meanwhile(item, stack.landed))
+                reason = proof.text + told
+                self._outcomes.end(item, EntryStatus.FAILED, reason, receipt=proof.receipt)
             case Act.WAIT:
                 without = f" So it does on {self._target!r} without it; the fault lies there."
                 self._outcomes.leave(item, self._evidence.failure(stack).text + without)

@@ -171,6 +171,17 @@ def hand_back(
     )
 
 
+def landed_meanwhile(repository: Repository, *, fork: Fork, landed: Step) -> str:
+    """Returns what an entry was checked together with, and how to have it; empty for nothing."""
+    if fork.commit == landed.commit:
+        return ""
+    subjects = _subjects(repository.git, fork.commit, landed.commit)
+    return (
+        f" It ran on top of what landed meanwhile ({', '.join(map(repr, subjects))}); to have that "
+        f"in the lane: `git merge {landed.commit[:12]}`."
+    )
+
+
 def clashing_paths(merged: Merged) -> str:
     """Returns the paths of a failed merge for a message."""
     return ", ".join(repr(clash.path) for clash in merged.clashes[:_MOST_CONFLICTS])
@@ -216,6 +227,6 @@ def _conflict(git: Git, clash: Clash, tree: str, fork: str, landed: str) -> Conf
     )
 
 
-def _subjects(git: Git, fork: str, landed: str, path: str) -> Sequence[str]:
+def _subjects(git: Git, fork: str, landed: str, *paths: str) -> Sequence[str]:
     limit = f"--max-count={_MOST_LANDINGS}"
-    return git.fields("log", "-z", limit, "--format=%s", f"{fork}..{landed}", "--", path)
+    return git.fields("log", "-z", limit, "--format=%s", f"{fork}..{landed}", "--", *paths)

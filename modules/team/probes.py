@@ -133,8 +133,10 @@ class Probes:
                 probe.is_wanted = False
                 probe.task.cancel()
 
-    async def wait(self, stirred: asyncio.Event, *, timeout_seconds: float | None) -> None:
-        """Returns once a check ended, `stirred` is set or the time is over."""
+    async def wait(
+        self, stirred: asyncio.Event, *, timeout_seconds: float | None
+    ) -> list[ProbeRun]:
+        """Returns once a check ended, `stirred` is set or the time is over; with what ended."""
         waiting = asyncio.create_task(stirred.wait())
         try:
             await asyncio.wait(
@@ -144,7 +146,7 @@ class Probes:
             )
         finally:
             waiting.cancel()
-        self._collect()
+        return self._collect()
 
     async def stop(self) -> None:
         """Stops all checks and waits until nothing is left of them."""
@@ -153,14 +155,19 @@ class Probes:
             await asyncio.wait(tasks)
         self._under_way.clear()
 
-    def _collect(self) -> None:
+    def _collect(self) -> list[ProbeRun]:
         ended = [probe for probe in self._under_way if probe.task.done()]
         self._under_way = [probe for probe in self._under_way if not probe.task.done()]
         now = asyncio.get_running_loop().time()
-        for probe in ended:
-            # One that was stopped may have come to its end just before.
-            if not probe.task.cancelled():
-                self._take(ProbeRun(probe.commit, probe.commands, probe.task.result(), now))
+        # One that was stopped may have come to its end just before.
+        runs = [
+            ProbeRun(probe.commit, probe.commands, probe.task.result(), now)
+            for probe in ended
+            if not probe.task.cancelled()
+        ]
+        for run in runs:
+            self._take(run)
+        return runs
 
     def _take(self, run: ProbeRun) -> None:
         receipt, cpu_seconds = run.proof.receipt, run.proof.cpu_seconds

@@ -34,6 +34,11 @@ class Proof:
         return self.receipt.outcome in (CheckOutcome.FAILED, CheckOutcome.TIMED_OUT)
 
     @property
+    def is_silent(self) -> bool:
+        """True when it told nothing of the tree: it found no tests, or could not run."""
+        return not self.is_red and self.receipt.outcome is not CheckOutcome.PASSED
+
+    @property
     def text(self) -> str:
         """What happened, in a sentence."""
         receipt = self.receipt

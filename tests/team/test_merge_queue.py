@@ -120,7 +120,10 @@ def test_land_when_one_is_red_then_only_that_one_fails(case: QueueCase) -> None:
 
     assert statuses == ["merged", "failed", "merged"]
     failed = case.queue.entry(2)
-    assert failed.reason == f"The check {CHECK!r} failed (exit code 1)."
+    assert failed.reason == (
+        f"The check {CHECK!r} failed (exit code 1). It ran on top of what landed meanwhile "
+        f"('task 1'); to have that in the lane: `git merge {case.queue.entry(1).landed_as[:12]}`."
+    )
     assert failed.receipt is not None
     assert (case.repo.root / failed.receipt.log).read_text().startswith(f"$ {CHECK}")
     assert "broken" not in case.files()
