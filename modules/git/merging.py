@@ -20,6 +20,7 @@ from modules.git.changes import read_blobs
 from modules.git.refs import Head, durable, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, Identity, Place, decoded
+from modules.git.signing import SIGNING_SCRATCH, Signing
 from modules.store.scratch import scratch_folder, sweep_scratch
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -108,16 +109,38 @@ def conflict_hunk(git: Git, tree: str, path: str) -> str:
     return "\n".join(lines[start : min(end + 1, start + _HUNK_LINES)])
 
 
-def squash(git: Git, *, tree: str, onto: str, head: Head, message: str, when: datetime) -> str:
+def squash(
+    repository: Repository, *, tree: str, onto: str, head: Head, message: str, when: datetime
+) -> str:
     """Returns a commit on `onto` that holds `tree`, by the author of `head`."""
+    git, signing = repository.git, repository.signing
     author = head.author if head.author.name and head.author.email else git.identity
     authored = f"@{head.authored}"
-    return _commit(git, tree, (onto,), message, when, author=author, authored=authored)
+    return _commit(
+        git, tree, (onto,), message, when, author=author, authored=authored, signing=signing
+    )
 
 
-def join(git: Git, *, tree: str, parents: Sequence[str], message: str, when: datetime) -> str:
+def join(
+    git: Git,
+    *,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    when: datetime,
+    signing: Signing | None = None,
+) -> str:
     """Returns a commit with the given parents, by our own identity."""
-    return _commit(git, tree, parents, message, when, author=git.identity, authored=_raw(when))
+    return _commit(
+        git,
+        tree,
+        parents,
+        message,
+        when,
+        author=git.identity,
+        authored=_raw(when),
+        signing=signing,
+    )
 
 
 def revert(repository: Repository, landed: str, commit: str, *, when: datetime) -> Merged:
@@ -138,14 +161,18 @@ def _commit(
     *,
     author: Identity,
     authored: str,
+    signing: Signing | None,
 ) -> str:
     env = {
+        **(signing.variables if signing else {}),
         "GIT_AUTHOR_NAME": author.name,
         "GIT_AUTHOR_EMAIL": author.email,
         "GIT_AUTHOR_DATE": authored,
         "GIT_COMMITTER_DATE": _raw(when),
     }
-    argv = ["commit-tree", tree, "-F", "-"]
+    if signing is not None:
+        git = git.configured(*signing.overrides)
+    argv = ["commit-tree", tree, "-F", "-", *(["-S"] if signing else [])]
     for parent in parents:
         argv += ["-p", parent]
     return durable(git).run(*argv, input=message.encode("utf-8", "replace"), env=env).text
@@ -189,7 +216,8 @@ def _holding(repository: Repository, attributes: Attributes) -> Iterator[Git]:
 
 def sweep_cells(repository: Repository) -> None:
     """Removes what killed processes left of the folders that merges are made in."""
-    sweep_scratch(repository.paths.temporary, _CELL)
+    for prefix in (_CELL, SIGNING_SCRATCH):
+        sweep_scratch(repository.paths.temporary, prefix)
 
 
 def attributes_of(git: Git, commit: str) -> Attributes:

@@ -9,17 +9,19 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from modules.git.run_git import FALLBACK_IDENTITY, Git, GitFault, Identity, Place
+from modules.git.signing import GitSetting, Signing, read_signing
 from modules.records.errors import PersonFault
 from modules.store.files import write_atomically
 from modules.store.paths import EXCLUDED, Paths
 
 OLDEST_GIT = (2, 38)
-_DRIVER_KEYS = r"^(filter|merge)\..*\."
+_KEYS = r"^(filter|merge)\..*\.|^commit\.gpgsign$|^gpg\.|^user\.(name|email)$"
+_DRIVERS = ("filter.", "merge.")
 _NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 
 
@@ -36,6 +38,8 @@ class Repository:
     """git in the main checkout."""
     filters: tuple[str, ...]
     """Names of the filter drivers in the repository's own configuration; they are off."""
+    signing: Signing | None = None
+    """How landings are signed; None when they aren't."""
 
     @property
     def paths(self) -> Paths:
@@ -63,9 +67,11 @@ def open_repository(folder: Path, *, variables: Mapping[str, str], target: str =
     root, common_dir = _find(finder)
     place = Place(git_dir=common_dir, common_dir=common_dir, work_tree=root)
     git = Git(root, variables, place=place)
-    filters, overrides = _own_drivers(git)
-    git = replace(git, identity=_identity(git, variables), overrides=overrides)
-    return Repository(root, common_dir, _target(git, root, target), git, filters)
+    settings = _configured(git)
+    filters, overrides = _own_drivers(settings)
+    git = replace(git, identity=_identity(settings, variables), overrides=overrides)
+    signing = read_signing(settings, variables)
+    return Repository(root, common_dir, _target(git, root, target), git, filters, signing)
 
 
 def exclude_own_folders(repository: Repository) -> None:
@@ -165,26 +171,34 @@ def _unusable(folder: Path, error: GitFault) -> PersonFault:
     )
 
 
-def _identity(git: Git, variables: Mapping[str, str]) -> Identity:
+def _configured(git: Git) -> list[GitSetting]:
+    """Returns what of git's configuration concerns us, what counts less first."""
+    fields = git.run("config", "--show-scope", "-z", "--get-regexp", _KEYS, accept=(0, 1)).fields
+    found = []
+    for scope, line in zip(fields[0::2], fields[1::2], strict=True):
+        key, has_value, value = line.partition("\n")
+        # A key alone means true.
+        found.append(GitSetting(scope, key, value if has_value else "true"))
+    return found
+
+
+def _identity(settings: Sequence[GitSetting], variables: Mapping[str, str]) -> Identity:
     """Returns the person's own identity, or a stated one when they have none."""
-    name = variables.get("GIT_AUTHOR_NAME") or _setting(git, "user.name")
-    email = variables.get("GIT_AUTHOR_EMAIL") or _setting(git, "user.email")
+    values = {setting.key: setting.value for setting in settings}
+    name = variables.get("GIT_AUTHOR_NAME") or values.get("user.name", "")
+    email = variables.get("GIT_AUTHOR_EMAIL") or values.get("user.email", "")
     return Identity(name, email) if name and email else FALLBACK_IDENTITY
 
 
-def _setting(git: Git, key: str) -> str:
-    return git.run("config", "--get", key, accept=(0, 1)).text
-
-
-def _own_drivers(git: Git) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _own_drivers(
+    settings: Sequence[GitSetting],
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Returns the filter drivers the repository itself configures, and settings that stop them.
 
     A merge driver becomes one that always conflicts: a silent one would drop a side.
     """
-    keys = git.run(
-        "config", "--local", "-z", "--name-only", "--get-regexp", _DRIVER_KEYS, accept=(0, 1)
-    ).fields
-    drivers = sorted({key.rpartition(".")[0] for key in keys})
+    own = [s.key for s in settings if s.is_repositorys_own and s.key.startswith(_DRIVERS)]
+    drivers = sorted({key.rpartition(".")[0] for key in own})
     filters = tuple(d.removeprefix("filter.") for d in drivers if d.startswith("filter."))
     merges = tuple(d for d in drivers if d.startswith("merge."))
     stops = [(f"filter.{name}.{option}", value) for name in filters for option, value in _NO_FILTER]

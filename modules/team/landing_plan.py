@@ -110,6 +110,7 @@ def plan_joining(repository: Repository, *, head: Head, onto: Step) -> Step | Me
         parents=(onto.commit, head.commit),
         message=f"Merge commits made on {repository.target}\n",
         when=head.committed_at,
+        signing=repository.signing,
     )
     (changed,) = compare(git, (onto.tree, merged.tree))
     return Step(commit, merged.tree, _attributes(git, onto, commit, changed))
@@ -202,7 +203,7 @@ def _guarded(
     git = repository.git
     changed = guard(git, fork=fork.tree, onto=onto.tree, head=head.tree, tree=tree)
     commit = squash(
-        git,
+        repository,
         tree=tree,
         onto=onto.commit,
         head=head,

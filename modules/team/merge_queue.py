@@ -14,6 +14,7 @@ from modules.git.check_tree import end_left_over_git
 from modules.git.merging import join, revert
 from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref, read_refs, tree_of
 from modules.git.repository import Repository, exclude_own_folders
+from modules.git.signing import try_signing
 from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
 from modules.records.queue_records import (
@@ -263,6 +264,8 @@ class MergeQueue:
     def recover(self) -> None:
         """Makes good whatever a killed run left half done; done once at start; blocks."""
         exclude_own_folders(self._repository)
+        if (signing := self._repository.signing) is not None:
+            try_signing(self._git, signing, temporary=self._repository.paths.temporary)
         with self._locked():
             end_left_over_git(self._repository)
             end_left_over_checks(self._repository.paths.lanes)

@@ -172,7 +172,7 @@ def test_squash_when_done_twice_then_is_the_same_commit_by_the_author(
 
     first, second = (
         squash(
-            git,
+            repository,
             tree=repo.rev(f"{head}^{{tree}}"),
             onto=base,
             head=pinned,
