@@ -273,6 +273,11 @@ class Attempts:
             shutil.rmtree(place.temporary, ignore_errors=True)
             if closed.kept:
                 house.events.notice(f"The lane {place.lane.name} is kept: {closed.reason}.")
+            if closed.salvage_ref and not house.board.is_current(claim):
+                house.events.notice(
+                    f"What attempt {claim.attempt} of task {claim.task} left in its lane is kept "
+                    f"in {closed.salvage_ref}."
+                )
             if closed.salvage_ref:
                 reason = f"{reason} Its work is kept in {closed.salvage_ref}."
         # Work that is in the queue already needs no worker; its verdict decides.

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+import msgspec
+
 from modules.agent.brain import LocalBrain
 from modules.agent.tool_pool import Cleared, ToolPool
 from modules.app.hand_in import HandIn
@@ -104,7 +106,9 @@ class WorkerDesk:
     async def think(self, incoming: Message) -> ModelReply:
         """Returns the model's answer; unread mail joins the conversation first."""
         if self._is_stale:
-            self._hand_in.keep_result(incoming.text, outcome="stale")
+            # The results in it were kept when they came, unless that was in time.
+            if not self._hand_in.has_late:
+                self._hand_in.keep_late(incoming.text)
             return _ENDED
         await self._until_resumed()
         letters = self._mailbox.unread(self._member.name)
@@ -129,6 +133,7 @@ class WorkerDesk:
     async def open(self, call: ToolCall) -> ToolCall | ToolResult:
         """Takes a call through the gate; the lead's tools run here, the lane's at the worker."""
         if self._is_stale:
+            self._hand_in.keep_late(f"{call.name} {msgspec.json.encode(call.input).decode()}")
             return ToolResult(text=STALE, is_error=True, ends_turn=True)
         opened = await self._pool.open(call)
         if isinstance(opened, ToolResult):
@@ -147,12 +152,14 @@ class WorkerDesk:
             )
         closed = await self._pool.close(cleared, result)
         if self._is_stale:
-            self._hand_in.keep_result(closed.text, outcome="stale")
+            self._hand_in.keep_late(closed.text)
         return closed
 
     async def turn_over(self, text: str, failure: str) -> Message | None:
         """Reminds a worker that forgot to hand in; ends the attempt when that does not help."""
         if self._is_stale:
+            if text.strip():
+                self._hand_in.keep_late(text)
             return None
         text, failure = self._mask(text), self._mask(failure)
         objection = "" if failure else await self._may_stop(text, self._stop_blocks > 0)

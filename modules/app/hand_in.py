@@ -55,6 +55,7 @@ class HandIn:
         self.needs_plan = needs_plan
         """True until a plan that has to come first is accepted; so long the worker only reads."""
         self.is_over = False
+        self._late: list[str] = []
 
     async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult:
         """Submits the lane's commits and returns what came of them.
@@ -64,7 +65,7 @@ class HandIn:
         # What goes into journals and results from here on holds no known secret.
         summary, no_changes_reason = self._mask(summary), self._mask(no_changes_reason)
         if not self._board.is_current(self._claim):
-            self.keep_result(summary or no_changes_reason, outcome="stale")
+            self.keep_late(summary or no_changes_reason)
             raise ModelFault(
                 "This attempt is no longer the current one of its task; your report was kept for "
                 "review. Stop here."
@@ -81,6 +82,16 @@ class HandIn:
         if objection:
             raise ModelFault(objection)
         return await self._queue(submission, summary)
+
+    @property
+    def has_late(self) -> bool:
+        """True once something was brought that came too late."""
+        return bool(self._late)
+
+    def keep_late(self, text: str) -> None:
+        """Adds what came after the claim had ended to the attempt's result file, for review."""
+        self._late.append(text.strip())
+        self.keep_result("\n\n".join(self._late), outcome="stale")
 
     def keep_result(self, text: str, *, outcome: str) -> Path:
         """Writes the attempt's result file and returns its path."""

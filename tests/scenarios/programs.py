@@ -153,6 +153,7 @@ def make_repository(folder: Path, files: Mapping[str, str]) -> Path:
 
 def make_script(folder: Path, entries: Sequence[Mapping[str, Any]]) -> str:
     """Writes a script of a model and returns its SPEC."""
+    folder.mkdir(exist_ok=True)
     path = folder / "script.yaml"
     path.write_text(yaml.safe_dump(list(entries)))
     return f"scripted:{path}"

@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from tests.scenarios.terminals import BACKSPACE, CTRL_C, CTRL_D, LEFT, PASTE, Co
 pytestmark = pytest.mark.slow
 
 READY = "Say what you want"
+STOPPED_SECONDS = 10.0
 BLOCK = "\n".join(
     ["please read this", "\tindented", "/exit", "!rm -rf .", "", "y", "\x03\x1b[31mred"]
     + [f"line {number}" for number in range(23)]
@@ -347,12 +350,25 @@ def wait_past_twice(person: Console) -> None:
     person.settles()
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 143), (None, 130)], ids=str
-)
+def press_twice(person: Console) -> None:
+    person.type(CTRL_C)
+    person.type(CTRL_C)
+
+
+WAYS_TO_LEAVE: dict[str, tuple[Callable[[Console], None], int]] = {
+    "exit": (lambda person: person.say("exit"), 0),
+    "ctrl-c twice": (press_twice, 130),
+    "sigterm": (lambda person: person.process.send_signal(signal.SIGTERM), 143),
+    "sighup": (lambda person: person.process.send_signal(signal.SIGHUP), 143),
+    "closed terminal": (lambda person: person.hangs_up(), 143),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_LEAVE)
 def test_leaving_while_workers_work_stops_them_and_keeps_their_work(
-    sent: signal.Signals | None, code: int, repository: Path, tmp_path: Path
+    way: str, repository: Path, tmp_path: Path
 ) -> None:
+    leave, code = WAYS_TO_LEAVE[way]
     post = {"board_post_task": {"subject": "long", "description": "x"}}
     write = {"write_file": {"path": "half.py", "content": "half = 1\n"}}
     worker = {
@@ -366,17 +382,17 @@ def test_leaving_while_workers_work_stops_them_and_keeps_their_work(
         person.say("go")
         person.sees("Posted.", "takes task 1")
         person.waits(lambda: is_sleeping(repository, "48"), "the worker's command runs")
-        if sent is None:
-            person.type(CTRL_C)
-            person.type(CTRL_C)
-        else:
-            person.process.send_signal(sent)
+        began = time.monotonic()
+        leave(person)
 
         assert person.ends() == code
+        assert time.monotonic() - began < STOPPED_SECONDS
 
-        person.assert_given_back()
-        assert "w1: stopped" in person.text
+        if way != "closed terminal":
+            person.assert_given_back()
+            assert "w1: stopped" in person.text
         assert_nothing_left(repository)
+        assert not (repository / ".team" / "lead.lock").read_text()
         salvaged = subprocess.run(
             ["git", "for-each-ref", "refs/crewyard/salvage"],
             cwd=repository,
@@ -419,18 +435,6 @@ def test_ctrl_c_of_the_terminal_hits_no_worker(repository: Path, tmp_path: Path)
         person.sees("(interrupted;", "has landed as")
         person.say("exit")
         assert person.ends() == 0
-
-
-def test_terminal_that_goes_away_ends_the_crew(repository: Path, tmp_path: Path) -> None:
-    spec = make_script(tmp_path, lead({"say": "Hello."}))
-    with console("--model", spec, "--check", "true", cwd=repository) as person:
-        person.sees(READY)
-        person.hangs_up()
-
-        assert person.ends() in (0, 143)
-
-        assert_nothing_left(repository)
-        assert not (repository / ".team" / "lead.lock").read_text()
 
 
 def test_cursor_and_deletion_go_by_what_a_person_sees(repository: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -242,6 +243,38 @@ def test_lock_of_a_dead_lead_stops_nobody(repository: Path, tmp_path: Path) -> N
     assert ended.code == 0, ended
     assert_work_landed_once(repository)
     assert_nothing_left(repository)
+
+
+def test_lead_in_a_copy_of_the_folder_does_the_work_there_and_touches_nothing_here(
+    repository: Path, tmp_path: Path
+) -> None:
+    """The copy holds the lock's file, the board, and lanes that git's own files place elsewhere."""
+    spec = holding(tmp_path)
+    quick = make_script(tmp_path / "quick", [writing("long work", "copied.py", "copied = 1\n")])
+    copy = tmp_path / "copy"
+    post(repository, TaskDraft(subject="long work"))
+
+    with started("work", "--check", PASSING, "--model", spec, cwd=repository) as program:
+        held = in_mid_task(program, repository)
+        subprocess.run(["cp", "-a", repository, copy], timeout=60, check=True)
+        refs = git(repository, "for-each-ref")
+        ended = crewyard("work", "--json", "--check", PASSING, "--model", quick, cwd=copy)
+
+        assert ended.code == 0, ended
+        assert git(copy, "log", "--format=%s").split("\n") == ["long work", "first"]
+        assert [task["status"] for task in tasks(copy)] == ["completed"]
+        assert git(repository, "for-each-ref") == refs
+        assert held[0] in held_processes(repository)
+        let_go_on(repository)
+        assert program.end() == 0, program.said
+
+    assert tasks(repository)[0]["attempt"] == 1
+    assert_work_landed_once(repository)
+    assert_nothing_left(repository)
+    # What was under way when the copy was made is no lane of the copy's; it lies where it lay.
+    (half_done,) = (copy / ".worktrees").glob("t1-1-*/work.py")
+    assert half_done.read_text() == "first = 1\n"
+    assert (git(copy, "status", "--porcelain"), processes_in(copy)) == ("", [])
 
 
 def test_task_of_another_shell_is_taken_at_once(repository: Path, tmp_path: Path) -> None:

@@ -1,0 +1,257 @@
+"""What a worker may do at its desk, and what is left of that once it has lost its task."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from modules.agent.brain import Head, LocalBrain
+from modules.agent.tool_pool import ToolPool, pooled
+from modules.app.desk import STALE, WorkerDesk
+from modules.app.event_bus import EventBus
+from modules.app.hand_in import HandIn
+from modules.app.merging import MergeDriver
+from modules.context.session import Session
+from modules.records.decisions import Mode, Risk, ToolSubject
+from modules.records.errors import ModelFault
+from modules.records.messages import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    StopReason,
+    Text,
+    ToolCall,
+    said,
+)
+from modules.records.protocol import Assigned
+from modules.records.record import Record
+from modules.records.settings import Rules
+from modules.records.tasks import TaskDraft
+from modules.records.tooling import Place, ToolResult
+from modules.safety.ground import Ground
+from modules.safety.permissions import PermissionManager, Standing
+from modules.team.board_rules import current_claim
+from modules.team.mailbox import Mailbox
+from modules.team.supervisor import Member
+from modules.team.task_board import TaskBoard
+from tests.fakes.gate import FakeAsker, FakeHooks, FakeWatcher, Order
+from tests.repos import make_repo
+from tests.team.queue_case import QueueCase
+
+LEASE = timedelta(seconds=0)
+"""So short that every sign of life renews it."""
+
+
+class Letter(Record):
+    """Input of a tool of the lead's."""
+
+    text: str = ""
+
+
+class Parrot:
+    """A model that always says the same."""
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+
+    async def complete(
+        self, request: ModelRequest, *, on_text: Callable[[str], None]
+    ) -> ModelReply:
+        self.requests.append(request)
+        message = Message(role="assistant", blocks=(Text(text="go on"),))
+        return ModelReply(message=message, stop=StopReason.END_TURN)
+
+
+class Office:
+    """A worker's desk with all it works with: board, mail, queue, lane; the worker is the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.case = case = QueueCase(make_repo(folder))
+        self.paths = case.repository.paths
+        self.board = TaskBoard(self.paths, clock=case.clock)
+        self.mailbox = Mailbox(self.paths, clock=case.clock)
+        self.board.add(TaskDraft(subject="one", attempts_allowed=9), by="person")
+        task = self.board.claim(worker="w1", role="", lease=LEASE)
+        assert task is not None
+        self.claim = current_claim(task)
+        self.lane = case.lane(1)
+        member = Member(
+            name="w1",
+            role="",
+            is_named=False,
+            model="",
+            since=case.clock(),
+            clock=case.clock,
+            on_change=lambda member, why: None,
+        )
+        member.may_go.set()
+        self.hand_in = HandIn(
+            repository=case.repository,
+            task=task,
+            claim=self.claim,
+            lane=self.lane,
+            member=member,
+            board=self.board,
+            merging=MergeDriver(
+                case.queue, self.board, EventBus(clock=case.clock), after_landing=lambda: None
+            ),
+            landed_ref=case.queue.landed_ref,
+            approve=_no_objection,
+            mask=lambda text: text.replace("s3cret", "***"),
+            may_complete=_no_objection,
+        )
+        self.model = Parrot()
+        self.desk = WorkerDesk(
+            member=member,
+            claim=self.claim,
+            board=self.board,
+            mailbox=self.mailbox,
+            brain=LocalBrain(
+                Session(self.paths.sessions / "t1-1.jsonl", clock=case.clock),
+                self.model,
+                head=lambda: Head(agent="w1", task="one", model="m", system=""),
+                specs=lambda: (),
+                price=None,
+                on_text=lambda text: None,
+                on_paid=lambda usage, cost: None,
+                before_request=lambda: None,
+                mask=lambda text: text,
+            ),
+            pool=self._pool(folder),
+            assigned=Assigned(
+                worker="w1",
+                lane=str(self.lane.path),
+                temporary="",
+                environment={},
+                tools=("bash",),
+                opening=said("go"),
+                beat_seconds=1.0,
+            ),
+            lease=LEASE,
+            hand_in=self.hand_in,
+            mask=lambda text: text,
+            may_stop=lambda words, is_again: _no_objection(),
+        )
+
+    def _pool(self, folder: Path) -> ToolPool:
+        order = Order()
+        safe = ToolSubject(risk=Risk.SAFE, text="")
+        return ToolPool(
+            lambda: {
+                "send_message": pooled(
+                    "send_message",
+                    "Sends.",
+                    Letter,
+                    place=Place.LEAD,
+                    subject=lambda given: safe,
+                    run=self._send,
+                ),
+                "bash": pooled(
+                    "bash",
+                    "Runs.",
+                    Letter,
+                    place=Place.LANE,
+                    subject=lambda given: safe,
+                    run=None,
+                ),
+            },
+            standing=lambda: Standing(
+                agent="w1",
+                mode=Mode.AUTO,
+                ground=Ground(
+                    root=folder,
+                    main_checkout=folder,
+                    home=folder / "home",
+                    user_folder=folder / "user",
+                ),
+            ),
+            permissions=PermissionManager(Rules(), mode=Mode.AUTO, store=lambda rule: None),
+            hooks=FakeHooks(order),
+            asker=FakeAsker(order),
+            watcher=FakeWatcher(order),
+            trim=lambda call_id, text: text,
+            clock=count().__next__,
+        )
+
+    async def _send(self, given: Letter) -> ToolResult:
+        self.mailbox.send(sender="w1", to=("lead",), body=given.text)
+        return ToolResult(text="sent")
+
+    def lose_task(self) -> None:
+        """Has the worker taken for lost and another one take the task."""
+        self.desk.lose_claim("silent")
+        while self.board.claim(worker="w2", role="", lease=LEASE) is None:
+            self.case.clock()
+
+    @property
+    def written(self) -> dict[str, bytes]:
+        """What is in the journals."""
+        files = (self.paths.board, self.paths.mail, self.paths.queue)
+        return {path.name: path.read_bytes() for path in files if path.exists()}
+
+
+async def _no_objection(*_: object) -> str:
+    return ""
+
+
+def letter(text: str) -> ToolCall:
+    return ToolCall(call_id="c2", name="send_message", input={"text": text})
+
+
+def test_all_a_worker_writes_counts_while_it_has_its_task(tmp_path: Path) -> None:
+    """What the next test shows refused."""
+
+    async def work() -> None:
+        office = Office(tmp_path)
+        office.desk.heard("bash")
+        assert b"renewed" in office.written["board.jsonl"]
+        assert (await office.desk.think(said("hello"))).message.text == "go on"
+        assert (await office.desk.open(letter("hello"))) == ToolResult(text="sent")
+        assert b"hello" in office.written["mail.jsonl"]
+        running = ToolCall(call_id="c1", name="bash", input={})
+        assert await office.desk.open(running) == running
+        assert await office.desk.close("c1", ToolResult(text="ran")) == ToolResult(text="ran")
+        assert await office.desk.turn_over("I am done", "") is not None
+        assert not office.paths.result(1, 1).exists()
+
+    asyncio.run(work())
+
+
+def test_nothing_a_worker_writes_counts_once_another_has_its_task_and_all_is_kept(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        office = Office(tmp_path)
+        running = ToolCall(call_id="c1", name="bash", input={})
+        assert await office.desk.open(running) == running
+        office.case.repo.commit({"late.txt": "late\n"}, "late", at=office.lane.path)
+        office.lose_task()
+        before = office.written
+
+        office.desk.heard("bash")
+        await office.desk.close("c1", ToolResult(text="late output, s3cret"))
+        reply = await office.desk.think(said("late output, s3cret"))
+        opened = await office.desk.open(letter("late mail"))
+        with pytest.raises(ModelFault, match="no longer the current one"):
+            await office.hand_in.submit(summary="late summary", no_changes_reason="")
+        next_turn = await office.desk.turn_over("late words", "")
+
+        assert (reply.message.blocks, office.model.requests) == ((), [])
+        assert opened == ToolResult(text=STALE, is_error=True, ends_turn=True)
+        assert next_turn is None
+        assert office.written == before
+        assert office.board.task(1).worker == "w2"
+        assert office.case.queue.entries() == []
+        head, _, body = office.paths.result(1, 1).read_text().removeprefix("---\n").partition("---")
+        assert "outcome: 'stale'" in head
+        assert body.strip().split("\n\n") == [
+            "late output, ***",
+            'send_message {"text":"late mail"}',
+            "late summary",
+            "late words",
+        ]
+
+    asyncio.run(work())
