@@ -56,12 +56,13 @@ def held(path: Path, *, what: str, timeout_seconds: float) -> Iterator[None]:
 class LeadLock:
     """The claim that this process is the one lead of a repository.
 
-    The kernel holds the truth (flock); the file's text names the holder for people.
+    The kernel holds the truth (flock); the file's text names the holder for people. The folder is
+    held as well, so that somebody who deletes the file lets no second lead in.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._descriptor: int | None = None
+        self._held: list[int] = []
 
     def acquire(self) -> None:
         """Takes the lock; raises PersonFault naming the other lead when there is one."""
@@ -70,21 +71,22 @@ class LeadLock:
         if not _take(descriptor):
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip()
             os.close(descriptor)
-            raise PersonFault(
-                f"A lead already runs in this repository ({holder or 'pid unknown'}).",
-                hint="Talk to that one, or end it first.",
-                exit_code=Exit.USAGE,
-            )
+            raise _led_already(holder or "pid unknown")
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not _take(folder):
+            os.close(folder)
+            os.close(descriptor)
+            raise _led_already(f"its {self._path.name} was deleted")
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pid {os.getpid()}\n".encode(), 0)
-        self._descriptor = descriptor
+        self._held = [descriptor, folder]
 
     def release(self) -> None:
         """Gives the lock back; does nothing when it is not held."""
-        if self._descriptor is not None:
-            os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self._held:
+            os.ftruncate(self._held[0], 0)
+        while self._held:
+            os.close(self._held.pop())
 
 
 def read_lead_pid(path: Path) -> int | None:
@@ -106,6 +108,14 @@ def read_lead_pid(path: Path) -> int | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def _led_already(by: str) -> PersonFault:
+    return PersonFault(
+        f"A lead already runs in this repository ({by}).",
+        hint="Talk to that one, or end it first.",
+        exit_code=Exit.USAGE,
+    )
 
 
 def _open_lock(path: Path, flags: int = 0) -> int:

@@ -74,6 +74,22 @@ def test_second_lead_is_refused_with_the_pid_of_the_first(path: Path) -> None:
     lock.release()
 
 
+def test_deleting_the_lock_lets_no_second_lead_in(path: Path) -> None:
+    lock = LeadLock(path)
+    lock.acquire()
+    path.unlink()
+    with path.open("w") as unguarded:
+        fcntl.flock(unguarded, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    with pytest.raises(PersonFault, match=r"already runs .*\(its lead\.lock was deleted\)"):
+        LeadLock(path).acquire()
+
+    lock.release()
+    second = LeadLock(path)
+    second.acquire()
+    second.release()
+
+
 def test_stale_pid_in_the_file_is_no_lead(path: Path) -> None:
     path.parent.mkdir()
     path.write_text(f"pid {os.getpid()}\n")
