@@ -1,6 +1,6 @@
 """Refs and commits: read, compared, and moved only from the value they were read at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -103,6 +103,12 @@ def set_ref(git: Git, ref: str, new: str) -> None:
 def delete_ref(git: Git, ref: str, *, old: str) -> None:
     """Deletes `ref` if it still points to `old`; raises RefMoved when it does not."""
     _update(git, ("update-ref", "--no-deref", "-d", ref, old), ref, old)
+
+
+def delete_refs(git: Git, refs: Mapping[str, str]) -> None:
+    """Deletes refs, given with where they point to, all of them or none when one is elsewhere."""
+    lines = "".join(f"option no-deref\ndelete {ref} {old}\n" for ref, old in refs.items())
+    git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
 
 
 def _update(git: Git, argv: Sequence[str], ref: str, old: str) -> None:

@@ -28,6 +28,7 @@ from modules.store.locks import held
 from modules.team.check import Wrap, end_left_over_checks
 from modules.team.lander import Lander
 from modules.team.merge_rules import refused_before, superseded
+from modules.team.pins import let_go
 from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
 from modules.team.proof import TreeProver
@@ -270,6 +271,7 @@ class MergeQueue:
             end_left_over_git(self._repository)
             end_left_over_checks(self._repository.paths.lanes)
             self._lander.recover()
+            let_go(self._git, self.entries(), now=self._clock())
 
     async def land_next(self) -> Entry | None:
         """Returns the next entry that came to its end; many are checked and landed at once.
