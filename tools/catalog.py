@@ -10,6 +10,7 @@ from tools.files import FILE_TOOLS
 from tools.lane_context import LaneContext
 from tools.mcp import MCP_TOOLS
 from tools.merge import MERGE_TOOLS, SUBMIT_TOOL
+from tools.network_command import NETWORK_TOOLS
 from tools.person import PERSON_TOOLS
 from tools.plan import PLAN_TOOL, PLAN_TOOLS
 from tools.search import SEARCH_TOOLS
@@ -49,9 +50,13 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
 
 
 def worker_tools(
-    allowed: Collection[str], *, needs_plan: bool
+    allowed: Collection[str], *, needs_plan: bool, may_ask_for_network: bool
 ) -> tuple[Tool[Any, CrewContext], ...]:
     """Returns a worker's tools that run in the lead's process; `allowed` empty: all."""
     plan = (PLAN_TOOL,) if needs_plan else ()
-    web = tuple(tool for tool in WEB_TOOLS if not allowed or tool.name in allowed)
-    return (*WORKER_TOOLS, *plan, *web)
+    network = (*WEB_TOOLS, *(NETWORK_TOOLS if may_ask_for_network else ()))
+    return (
+        *WORKER_TOOLS,
+        *plan,
+        *(tool for tool in network if not allowed or tool.name in allowed),
+    )

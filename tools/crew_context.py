@@ -8,6 +8,7 @@ from modules.records.merges import Entry
 from modules.records.tasks import Task, TaskDraft
 from modules.records.tooling import ToolResult
 from modules.records.web import Elsewhere, Page
+from tools.lane_context import LaneContext
 
 
 class CrewDesk(Protocol):
@@ -72,3 +73,5 @@ class CrewContext:
     crew: CrewDesk
     submitter: Submitter | None = None
     """None for an agent that has no attempt of its own (the lead)."""
+    networked: LaneContext | None = None
+    """The caller's lane with commands that have the network; None where there is no such jail."""

@@ -20,7 +20,7 @@ from modules.app.gates import Toolset, make_pool, role_rules
 from modules.app.hand_in import HandIn
 from modules.app.house import House
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
-from modules.app.worker_process import WorkerLost, run_worker, worker_environment
+from modules.app.worker_process import WorkerLost, networked_lane, run_worker, worker_environment
 from modules.context.prompts import task_opening, worker_prompt
 from modules.git.lane_state import Lane
 from modules.records.crew import WorkerState
@@ -165,14 +165,21 @@ class Attempts:
         self, member: Member, role_name: str, role: Role, place: AttemptPlace, hand_in: HandIn
     ) -> ToolPool:
         house = self._house
+        networked = networked_lane(house, place.lane, place.temporary)
         return make_pool(
             house,
             session=place.session,
             toolset=Toolset(
                 lane_tools=LANE_TOOLS,
                 lane=None,
-                crew_tools=worker_tools(role.tools, needs_plan=hand_in.needs_plan),
-                crew=CrewContext(agent=member.name, crew=self._crew, submitter=hand_in),
+                crew_tools=worker_tools(
+                    role.tools,
+                    needs_plan=hand_in.needs_plan,
+                    may_ask_for_network=house.questions.has_person and networked is not None,
+                ),
+                crew=CrewContext(
+                    agent=member.name, crew=self._crew, submitter=hand_in, networked=networked
+                ),
                 allowed=role.tools,
             ),
             standing=lambda: Standing(

@@ -165,6 +165,10 @@ class PersonAsker:
 
 def asked_text(call: ToolCall, subject: Subject) -> str:
     """Returns all a person must see to judge a call, control characters made visible."""
+    if isinstance(subject, ShellSubject) and subject.reason:
+        # On one line, so that it passes for nothing this program says.
+        reason = _visible(_input_text(" ".join(subject.reason.split())))
+        return f"{shown_subject(subject)}\n(the worker's reason: {reason})"
     if isinstance(subject, ShellSubject | UrlSubject):
         return shown_subject(subject)
     first = shown_subject(subject) if isinstance(subject, PathSubject) else ""

@@ -12,9 +12,16 @@ from modules.safety.hook_matching import TOOL_EVENTS, Hook, HookEvent, dead_matc
 from modules.safety.hook_settings import HookFile
 from modules.safety.rule_check import check_rules
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS
+from tools.network_command import NETWORK_TOOLS
 
 TOOL_NAMES = tuple(
-    sorted({tool.name for tools in (LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS) for tool in tools})
+    sorted(
+        {
+            tool.name
+            for tools in (LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS, NETWORK_TOOLS)
+            for tool in tools
+        }
+    )
 )
 """Every tool of ours; those of MCP servers are known only once these have started."""
 

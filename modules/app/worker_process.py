@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
 from modules.app.program import MAIN
@@ -20,11 +22,13 @@ from modules.git.worktrees import admin_folder
 from modules.records.errors import CrewyardError, PersonFault
 from modules.records.protocol import LONGEST_LINE_BYTES
 from modules.safety.child_environment import child_environment
+from modules.safety.fence import Fence
 from modules.safety.hidden_places import hidden_places
 from modules.safety.jail import GitGround, JailSpec
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import jailed_argv
 from modules.team.broker import Broker
+from tools.lane_context import LaneContext
 
 STOP_SECONDS = 3.0
 CHECKS_UNTIL_LOST = 2
@@ -68,6 +72,23 @@ def worker_environment(house: House, temporary: Path) -> dict[str, str]:
     """Returns the whole environment of a worker and of what it starts."""
     return child_environment(
         house.environment.variables, temporary=temporary, network=house.settings.worker_network
+    )
+
+
+def networked_lane(house: House, lane: Lane, temporary: Path) -> LaneContext | None:
+    """Returns what runs a command in a worker's lane with the network, from the lead.
+
+    None where the worker has all the network there is.
+    """
+    if not house.sandbox.is_jail or house.settings.worker_network == "shared":
+        return None
+    jail = replace(_jail(house, lane, temporary), network="shared")
+    return LaneContext(
+        root=lane.path,
+        environment=child_environment(house.environment.variables, temporary=temporary),
+        temporary=temporary,
+        fence=Fence(lane.path),
+        wrap=lambda argv: jailed_argv(argv, jail, house.sandbox.kind),
     )
 
 

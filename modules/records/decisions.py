@@ -51,6 +51,8 @@ class ShellSubject(Record, tag="shell", tag_field="kind"):
     """A command line for bash."""
 
     command: str
+    reason: str = ""
+    """Why it asks for more than the agent's sandbox gives; empty where it doesn't ask."""
 
 
 class PathSubject(Record, tag="path", tag_field="kind"):

@@ -50,6 +50,7 @@ TOOL_EVENTS = frozenset(
 CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = {
     "bash": ("Bash",),
     "background_run": ("Bash",),
+    "bash_with_network": ("Bash",),
     "read_file": ("Read",),
     "write_file": ("Write",),
     "edit_file": ("Edit",),

@@ -1,7 +1,7 @@
 """Decides whether a call may run. The order, a guard before a rule before a mode:
 
 1. The guards judge what the call would touch. What they deny is denied in every mode; what they
-   say a person must see is asked about in every mode.
+   say a person must see is asked about in every mode. So is a command that asks for the network.
 2. A deny rule denies. An ask rule asks, in every mode.
 3. The mode: what is no more than it lets pass is allowed; in plan mode the rest is denied. Inside
    a healthy jail a worker's own edits and commands pass from auto on: the jail contains them.
@@ -131,9 +131,9 @@ def assess_call(standing: Standing, tool: str, given: Mapping[str, Any], subject
     ground = standing.ground
     reading = None
     match subject:
-        case ShellSubject(command=command):
+        case ShellSubject(command=command, reason=reason):
             reading = read_shell(command, ground)
-            found = reading.assessment
+            found = _escalated(reading.assessment) if reason else reading.assessment
         case PathSubject(path=path, op=op):
             is_folder = canonical_tool(tool) in _FOLDER_TOOLS and op == "read"
             found = assess_folder(path, ground) if is_folder else assess_path(path, op, ground)
@@ -155,6 +155,17 @@ def assess_call(standing: Standing, tool: str, given: Mapping[str, Any], subject
         units=reading.units if reading is not None else (),
         is_parsed=reading is None or reading.is_parsed,
         ground=ground,
+    )
+
+
+def _escalated(found: Assessment) -> Assessment:
+    """Returns what is found of a command that asks for the network, which a person must see."""
+    risk = max(found.risk, Risk.DANGEROUS, key=lambda one: one.rank)
+    return Assessment(
+        risk=risk,
+        categories=(*found.categories, "bash:escalated"),
+        must_ask=True,
+        why=found.why if risk is Risk.DENY else "it asks for the network, for this one command",
     )
 
 

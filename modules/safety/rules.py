@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _RULE = re.compile(r"([A-Za-z_*][\w*:-]*)(?:\((.*)\))?", re.DOTALL)
 _CANONICAL = {
-    **dict.fromkeys(("bash", "background_run"), "Bash"),
+    **dict.fromkeys(("bash", "background_run", "bash_with_network"), "Bash"),
     **dict.fromkeys(("read", "read_file"), "Read"),
     **dict.fromkeys(("write", "write_file"), "Write"),
     **dict.fromkeys(("edit", "edit_file", "multi_edit", "multiedit"), "Edit"),

@@ -114,3 +114,11 @@ def test_long_input_says_how_much_is_left_out() -> None:
     shown = asked_text(call, ToolSubject(risk=Risk.DANGEROUS))
 
     assert shown.endswith("x\n… 1000 characters more")
+
+
+def test_command_that_asks_for_the_network_is_shown_with_its_reason() -> None:
+    subject = ShellSubject(command="pip install x", reason="the tests\nneed\x1b[2K x")
+
+    text = asked_text(ToolCall(call_id="c", name="bash_with_network", input={}), subject)
+
+    assert text == "pip install x\n(the worker's reason: the tests need\\x1b[2K x)"

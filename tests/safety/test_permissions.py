@@ -395,3 +395,29 @@ def test_manager_when_a_kept_rule_is_malformed_then_nothing_is_kept() -> None:
         manager.remember("Bash(")
 
     assert stored == []
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("command", ["ls", "pip install x", "make", "sudo ls", "cat .env"])
+def test_decide_when_a_command_asks_for_the_network_then_a_person_must_see_it(
+    command: str, mode: Mode
+) -> None:
+    standing = replace(WORKER, mode=mode, is_jailed=True)
+    given = rules(allow=("Bash", "bash:escalated", "bash:run", "bash:pkg"))
+    manager = PermissionManager(given, mode=mode)
+    subject = ShellSubject(command=command, reason="to get a package")
+
+    decision = manager.decide(standing, "bash_with_network", {"command": command}, subject)
+
+    is_denied = command == "cat .env" or mode is Mode.PLAN
+    assert (decision.behavior, decision.risk.rank > 1) == (DENY if is_denied else ASK, True)
+    assert with_hook(decision, "allow", "fine") == decision
+    assert manager.offer(standing, "bash_with_network", subject, decision) == ""
+
+
+def test_decide_when_a_rule_denies_a_command_then_it_does_with_the_network_too() -> None:
+    subject = ShellSubject(command="curl x.org", reason="to look")
+
+    for text in ("Bash(curl *)", "Bash", "bash_with_network"):
+        given = rules(deny=(text,))
+        assert decide(WORKER, "bash_with_network", {}, subject, given).behavior is DENY
