@@ -254,6 +254,7 @@ def _house(
         opened.repository,
         check=settings.check,
         check_timeout_seconds=settings.check_timeout_seconds,
+        strategy=settings.strategy,
         clock=now,
         on_change=lambda entry: merging.changed(entry),
         may_land=lambda entry: merging.may_land(entry),

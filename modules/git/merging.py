@@ -5,8 +5,6 @@
    somebody's checkout: git runs in an empty folder that holds those files alone.
 3. A file added in a folder that the other side renamed moves along.
 4. The same request gives the same commit id: author and dates come from the request.
-5. A branch whose commits partly landed in another shape, and which therefore can't be merged, is
-   replayed: commit by commit, those left out that change nothing any more.
 """
 
 import contextlib
@@ -27,7 +25,6 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _KIND = re.compile(r"CONFLICT \((.*)\)")
 _HUNK_LINES = 40
 _LONGEST_FILE_BYTES = 1_000_000
-_MOST_REPLAYED = 50
 _CELL = "merge-"
 ATTRIBUTES = ".gitattributes"
 
@@ -70,29 +67,6 @@ def merge_trees(
     return Merged(fields[0], _clashes(fields) if result.code else ())
 
 
-def replay(
-    repository: Repository, *, onto: str, head: str, when: datetime, attributes: Attributes
-) -> str:
-    """Returns the tree of `onto` with the commits of `head` that it lacks; empty when one clashes.
-
-    It is empty as well when there are merges among them, or too many.
-    """
-    git, tree = repository.git, tree_of(repository.git, onto)
-    limit = f"--max-count={_MOST_REPLAYED + 1}"
-    argv = ("rev-list", "--reverse", "--topo-order", "--parents", limit, f"{onto}..{head}")
-    commits = [line.split() for line in git.text(*argv).splitlines()]
-    if len(commits) > _MOST_REPLAYED or any(len(commit) != 2 for commit in commits):
-        return ""
-    for commit, parent in commits:
-        # Its parent is the commit's own, so that is what the merge takes for the base.
-        stand_in = join(git, tree=tree, parents=(parent,), message="stand-in", when=when)
-        merged = merge_trees(repository, stand_in, commit, attributes=attributes)
-        if merged.clashes:
-            return ""
-        tree = merged.tree
-    return tree
-
-
 def conflict_hunk(git: Git, tree: str, path: str) -> str:
     """Returns the first lines between the markers of a conflicted file, bounded."""
     listed = git.fields("ls-tree", "-z", "-l", tree, "--", path)
@@ -116,7 +90,7 @@ def squash(
     git, signing = repository.git, repository.signing
     author = head.author if head.author.name and head.author.email else git.identity
     authored = f"@{head.authored}"
-    return _commit(
+    return commit_tree(
         git, tree, (onto,), message, when, author=author, authored=authored, signing=signing
     )
 
@@ -131,7 +105,7 @@ def join(
     signing: Signing | None = None,
 ) -> str:
     """Returns a commit with the given parents, by our own identity."""
-    return _commit(
+    return commit_tree(
         git,
         tree,
         parents,
@@ -143,16 +117,18 @@ def join(
     )
 
 
-def revert(repository: Repository, landed: str, commit: str, *, when: datetime) -> Merged:
-    """Joins into `landed` the opposite of what `commit` did to its first parent."""
+def revert(
+    repository: Repository, landed: str, commit: str, *, onto: str, when: datetime
+) -> Merged:
+    """Joins into `landed` the opposite of what came with `commit` on top of `onto`."""
     git = repository.git
-    parent_tree = tree_of(git, f"{commit}^1")
+    parent_tree = tree_of(git, onto)
     # Its parent is the commit itself, so that is what the merge takes for the base.
     opposite = join(git, tree=parent_tree, parents=(commit,), message="opposite", when=when)
     return merge_trees(repository, landed, opposite)
 
 
-def _commit(
+def commit_tree(
     git: Git,
     tree: str,
     parents: Sequence[str],
@@ -163,6 +139,7 @@ def _commit(
     authored: str,
     signing: Signing | None,
 ) -> str:
+    """Returns a commit of `tree`, signed if commits are."""
     env = {
         **(signing.variables if signing else {}),
         "GIT_AUTHOR_NAME": author.name,

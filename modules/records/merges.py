@@ -30,6 +30,17 @@ class Receipt(Record):
     """Path of the log, relative to the repository's root."""
 
 
+class Strategy(StrEnum):
+    """What an entry becomes in the target's history."""
+
+    SQUASH = "squash"
+    """One commit, by the author of its last."""
+    MERGE = "merge"
+    """A merge of its own commits."""
+    REBASE = "rebase"
+    """Its own commits, each on top of the one before."""
+
+
 class EntryStatus(StrEnum):
     """Where a merge queue entry stands."""
 
@@ -98,3 +109,5 @@ class Entry(Record):
     conflicts: tuple[Conflict, ...] = ()
     receipt: Receipt | None = None
     landed_as: str = ""
+    landed_onto: str = ""
+    """The commit it landed on top of."""

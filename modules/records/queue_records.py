@@ -56,6 +56,8 @@ class Landing(Record):
 
     entry_id: int
     commit: str
+    onto: str = ""
+    """What the target would hold without it."""
     receipt: Receipt
     """The proof of its own tree where that was checked; else of the tree the landing ends with."""
     note: str = ""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from modules.records.decisions import Mode
+from modules.records.merges import Strategy
 from modules.records.record import Record
 
 MOST_WORKERS = 16
@@ -83,6 +84,7 @@ class Settings(Record):
     check: str = ""
     """The command that must pass on a tree before it lands; empty: nothing lands."""
     check_timeout_seconds: Positive = 600.0
+    strategy: Strategy = Strategy.SQUASH
     target: str = ""
     """Branch the work lands on; empty: the one checked out."""
     lease_seconds: Positive = 120.0

@@ -94,6 +94,7 @@ class SettingsFile(_Table):
     mode: Literal["plan", "default", "auto", "acceptEdits", "yolo"] = "auto"
     check: str = ""
     check_timeout_seconds: float = Field(default=600.0, gt=0)
+    strategy: Literal["squash", "merge", "rebase"] = "squash"
     target: str = ""
     lease_seconds: float = Field(default=120.0, gt=0)
     ask_timeout_seconds: float = Field(default=600.0, gt=0)

@@ -13,7 +13,7 @@ from modules.git.merging import Merged
 from modules.git.refs import Head, merge_base, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import GitFault
-from modules.records.merges import Conflict, Entry, EntryStatus
+from modules.records.merges import Conflict, Entry, EntryStatus, Strategy
 from modules.records.queue_records import NO_ENTRY
 from modules.team.landing_plan import (
     Fork,
@@ -108,8 +108,9 @@ _Made = Step | Merged | GuardTripped | Refusal | None
 class Chains:
     """Builds the chains of one repository."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, strategy: Strategy) -> None:
         self._repository = repository
+        self._strategy = strategy
         self._git = repository.git
         self._steps: dict[str, Step] = {}
         self._made: dict[tuple[str, str], _Made] = {}
@@ -177,7 +178,12 @@ class Chains:
         if key not in self._made:
             fork, head = self._fork(item, ground), self._heads[_head(item)]
             step = fork and plan_replay(
-                self._repository, item, head=head, fork=fork, landed=self._steps[ground.commit]
+                self._repository,
+                item,
+                head=head,
+                fork=fork,
+                landed=self._steps[ground.commit],
+                strategy=self._strategy,
             )
             self._made[key] = self._remembered(step) if step else made
         return self._made[key]
@@ -203,7 +209,9 @@ class Chains:
             onto = knowing_attributes(self._git, self._steps[onto.commit])
             self._steps[onto.commit] = onto
         try:
-            return plan_entry(self._repository, item, head=head, fork=fork, onto=onto)
+            return plan_entry(
+                self._repository, item, head=head, fork=fork, onto=onto, strategy=self._strategy
+            )
         except GuardTripped as error:
             return error
 

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from modules.git.refs import ENTRIES, Head
 from modules.git.repository import Repository
-from modules.records.merges import Entry, EntryStatus
+from modules.records.merges import Entry, EntryStatus, Strategy
 from modules.team.alarm import Alarm
 from modules.team.candidates import Candidates
 from modules.team.chain import Chains, Item, Stack
@@ -50,6 +50,7 @@ class Lander:
         probes: Probes,
         *,
         check: str,
+        strategy: Strategy,
         may_land: Callable[[Entry], str | None],
         step: Callable[[str], None],
     ) -> None:
@@ -59,7 +60,7 @@ class Lander:
         self._probes = probes
         self._check = check
         self._candidates = Candidates(log, publisher, target=self._target, may_land=may_land)
-        self._chains = Chains(repository)
+        self._chains = Chains(repository, strategy)
         self._outcomes = Outcomes(log, self._candidates, step=step)
         self._evidence = Evidence(probes, check=check)
         self._alarm = Alarm(log, self._evidence, probes, target=self._target, check=check)

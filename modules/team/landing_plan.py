@@ -5,7 +5,9 @@
    the same request gives the same commit again.
 3. Only what has landed can be in conflict with an entry. Before such a conflict is handed back
    the entry's commits are replayed one by one: some of them may have landed in another shape.
-4. No landing may change paths its entry did not (guard).
+4. It becomes one commit, a merge, or its own commits anew, as the strategy says. Commits that can't
+   be placed one by one so that the same tree comes out become one.
+5. No landing may change paths its entry did not (guard).
 """
 
 from collections.abc import Sequence
@@ -21,18 +23,19 @@ from modules.git.merging import (
     conflict_hunk,
     join,
     merge_trees,
-    replay,
     squash,
 )
-from modules.git.refs import CONFLICTS, Head, set_ref
+from modules.git.picking import rebase, replay
+from modules.git.refs import CONFLICTS, Head, set_ref, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import Git
 from modules.records.errors import CrewyardError
-from modules.records.merges import Conflict, Entry
+from modules.records.merges import Conflict, Entry, Strategy
 from modules.team.merge_rules import strays
 
 _MOST_CONFLICTS = 50
 _MOST_LANDINGS = 3
+_AS_ONE = "Its commits could not be placed one by one, so it landed as one."
 _REPLAYED = "It conflicted as a whole, so its commits were replayed one by one."
 
 
@@ -61,7 +64,13 @@ class Fork:
 
 
 def plan_entry(
-    repository: Repository, entry: Entry, *, head: Head, fork: Fork, onto: Step
+    repository: Repository,
+    entry: Entry,
+    *,
+    head: Head,
+    fork: Fork,
+    onto: Step,
+    strategy: Strategy,
 ) -> Step | Merged | None:
     """Merges the entry's commit onto `onto`.
 
@@ -74,11 +83,17 @@ def plan_entry(
         merged = merge_trees(repository, onto.commit, head.commit, attributes=onto.attributes)
     if merged.clashes:
         return merged
-    return _guarded(repository, entry, head, fork, onto, merged.tree)
+    return _guarded(repository, entry, head, fork, onto, merged.tree, strategy)
 
 
 def plan_replay(
-    repository: Repository, entry: Entry, *, head: Head, fork: Fork, landed: Step
+    repository: Repository,
+    entry: Entry,
+    *,
+    head: Head,
+    fork: Fork,
+    landed: Step,
+    strategy: Strategy,
 ) -> Step | None:
     """Replays the entry's commits onto what has landed; None when that is no help either."""
     landed = knowing_attributes(repository.git, landed)
@@ -92,7 +107,7 @@ def plan_replay(
     if not tree:
         return None
     try:
-        return _guarded(repository, entry, head, fork, landed, tree, note=_REPLAYED)
+        return _guarded(repository, entry, head, fork, landed, tree, strategy, note=_REPLAYED)
     except GuardTripped:
         return None
 
@@ -128,7 +143,11 @@ def landing_message(entry: Entry) -> str:
     work = entry.submission
     subject = " ".join(work.subject.split()) or f"Task {work.task}"
     body = f"{work.summary.strip()}\n\n" if work.summary.strip() else ""
-    return f"{subject}\n\n{body}Task: {work.task}\nEntry: {entry.entry_id}\n"
+    return f"{subject}\n\n{body}{_trailers(entry)}"
+
+
+def _trailers(entry: Entry) -> str:
+    return f"Task: {entry.submission.task}\nEntry: {entry.entry_id}\n"
 
 
 def guard(git: Git, *, fork: str, onto: str, head: str, tree: str) -> Side:
@@ -195,6 +214,7 @@ def _guarded(
     fork: Fork,
     onto: Step,
     tree: str,
+    strategy: Strategy,
     *,
     note: str = "",
 ) -> Step | None:
@@ -202,15 +222,38 @@ def _guarded(
         return None
     git = repository.git
     changed = guard(git, fork=fork.tree, onto=onto.tree, head=head.tree, tree=tree)
-    commit = squash(
-        repository,
-        tree=tree,
-        onto=onto.commit,
-        head=head,
-        message=landing_message(entry),
-        when=entry.submitted_at,
-    )
+    commit, told = _landing_commit(repository, entry, head, onto, tree, strategy)
+    note = " ".join(filter(None, (note, told)))
     return Step(commit, tree, _attributes(git, onto, commit, changed), note)
+
+
+def _landing_commit(
+    repository: Repository, entry: Entry, head: Head, onto: Step, tree: str, strategy: Strategy
+) -> tuple[str, str]:
+    """Returns the commit an entry becomes, and what a person should know of it."""
+    git, message, when = repository.git, landing_message(entry), entry.submitted_at
+    told = ""
+    if strategy is Strategy.MERGE:
+        parents = (onto.commit, head.commit)
+        signing = repository.signing
+        merge = join(git, tree=tree, parents=parents, message=message, when=when, signing=signing)
+        return merge, told
+    if strategy is Strategy.REBASE:
+        tip = rebase(
+            repository,
+            onto=onto.commit,
+            head=head.commit,
+            when=when,
+            trailers=_trailers(entry),
+            attributes=knowing_attributes(git, onto).attributes or (),
+        )
+        if tip and tree_of(git, tip) == tree:
+            return tip, told
+        told = _AS_ONE
+    return (
+        squash(repository, tree=tree, onto=onto.commit, head=head, message=message, when=when),
+        told,
+    )
 
 
 def _attributes(git: Git, onto: Step, commit: str, changed: Side) -> Attributes | None:

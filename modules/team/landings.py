@@ -125,6 +125,7 @@ class Landings:
         parts: list[Landing] = []
         flakes: list[FlakeSeen] = []
         for length, link in enumerate(stack.links, 1):
+            below = Stack(stack.landed, stack.links[: length - 1])
             prefix = Stack(stack.landed, stack.links[:length])
             commands = prefix.commands(self._check)
             own = self._probes.passed(prefix, commands)
@@ -135,6 +136,7 @@ class Landings:
                 part = Landing(
                     entry_id=link.item.entry_id,
                     commit=link.step.commit,
+                    onto=below.top.commit,
                     receipt=own.proof.receipt if own else proof,
                     note=" ".join([link.step.note, *map(self._told, seen)]).strip(),
                 )

@@ -16,7 +16,7 @@ from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.signing import try_signing
 from modules.records.errors import CrewyardError, ModelFault
-from modules.records.merges import Entry, EntryStatus, Submission
+from modules.records.merges import Entry, EntryStatus, Strategy, Submission
 from modules.records.queue_records import (
     NO_TASK,
     AnyQueueRecord,
@@ -59,6 +59,7 @@ class MergeQueue:
         *,
         check: str,
         check_timeout_seconds: float,
+        strategy: Strategy = Strategy.SQUASH,
         clock: Callable[[], datetime],
         environment: Mapping[str, str],
         cores: int = 2,
@@ -92,6 +93,7 @@ class MergeQueue:
                 limits=limits or limits_for(cores),
             ),
             check=check,
+            strategy=strategy,
             may_land=may_land,
             step=step,
         )
@@ -202,7 +204,8 @@ class MergeQueue:
         if entry.status is not EntryStatus.MERGED:
             raise QueueRefusal(f"Entry {entry_id} is {entry.status}; only a landing is reverted.")
         landed, now = self.landed, self._clock()
-        merged = revert(self._repository, landed, entry.landed_as, when=now)
+        onto = entry.landed_onto or f"{entry.landed_as}^1"
+        merged = revert(self._repository, landed, entry.landed_as, onto=onto, when=now)
         if merged.clashes:
             paths = ", ".join(repr(clash.path) for clash in merged.clashes)
             raise QueueRefusal(f"What landed since builds on entry {entry_id} ({paths}).")

@@ -167,6 +167,7 @@ class QueueState:
             reason=part.note,
             receipt=part.receipt,
             landed_as=part.commit,
+            landed_onto=part.onto,
         )
 
     def _abandon(self, record: LandingAbandoned) -> tuple[Entry, ...]:

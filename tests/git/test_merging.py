@@ -194,7 +194,7 @@ def test_revert_when_more_landed_since_then_keeps_the_rest(
     first = repo.commit({"x": "x\n"}, "x")
     landed = repo.commit({"y": "y\n"}, "y")
 
-    merged = revert(repository, landed, first, when=NOW)
+    merged = revert(repository, landed, first, onto=f"{first}^1", when=NOW)
 
     assert merged == Merged(merged.tree)
     assert changed_paths(repository.git, landed, merged.tree) == ("x",)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from modules.git.repository import Repository
-from modules.records.merges import CheckOutcome, Entry, EntryStatus, Receipt
+from modules.records.merges import CheckOutcome, Entry, EntryStatus, Receipt, Strategy
 from modules.team.lander import Lander
 from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
@@ -115,6 +115,7 @@ class LanderCase:
                 limits=limits or limits_for(cores),
             ),
             check=check,
+            strategy=Strategy.SQUASH,
             may_land=lambda entry: self.case.may_land(entry),
             step=lambda name: None,
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from modules.git.lane_state import Lane
 from modules.git.lanes import make_lane
 from modules.git.repository import Repository
-from modules.records.merges import Entry, Submission
+from modules.records.merges import Entry, Strategy, Submission
 from modules.team.merge_queue import MergeQueue
 from modules.team.probe_pace import Limits
 from tests.repos import NOW, Repo, make_repo
@@ -41,6 +41,7 @@ class QueueCase:
     timeout_seconds: float = 60.0
     cores: int = 2
     limits: Limits | None = None
+    strategy: Strategy = Strategy.SQUASH
     logs: list[Path] = field(default_factory=list)
     """Logs of checks that were told of."""
     changed: list[tuple[int, str]] = field(default_factory=list)
@@ -59,6 +60,7 @@ class QueueCase:
             check=self.check,
             check_timeout_seconds=self.timeout_seconds,
             cores=self.cores,
+            strategy=self.strategy,
             limits=self.limits,
             clock=self.clock,
             environment={"PATH": os.environ["PATH"], "HOME": str(self.repo.home)},
