@@ -9,6 +9,7 @@ import asyncio
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from modules.records.errors import CrewyardError, PersonFault
 from modules.records.settings import Environment, Settings
 from modules.safety.grants import Grants
 from modules.safety.jail import SandboxKind
-from modules.safety.sandbox import probe
+from modules.safety.sandbox import kinds_of, probe
 from modules.safety.trust import TrustStatus, read_what_would_be_trusted
 from modules.store.config import USER_SETTINGS, read_environment
 from modules.store.locks import read_lead_pid
@@ -100,7 +101,7 @@ def _existing(folder: Path) -> Path:
 def _sandboxes(environment: Environment) -> Iterator[Finding]:
     variables = {k: v for k, v in environment.variables.items() if k != "CREWYARD_SANDBOX"}
     plain = replace(environment, variables=variables, is_sandbox_off=False)
-    for kind in (SandboxKind.BWRAP, SandboxKind.LANDLOCK):
+    for kind in kinds_of(sys.platform):
         found = probe(plain, [kind])
         state = State.OK if found.is_jail else State.WARN
         yield Finding(topic=f"sandbox {kind}", state=state, text=found.why)

@@ -83,8 +83,8 @@ def granted_folders(
 def network_warnings(settings: Settings, sandbox: Probe) -> list[str]:
     """Returns a line for each setting of the network that does nothing here."""
     is_wanted = "proxy" in (settings.worker_network, settings.mcp_network)
-    if is_wanted and sandbox.kind is SandboxKind.LANDLOCK:
-        return ["The network `proxy` needs bubblewrap; under Landlock it is off."]
+    if is_wanted and sandbox.is_jail and sandbox.kind is not SandboxKind.BWRAP:
+        return [f"The network `proxy` needs bubblewrap; under {sandbox.kind} it is off."]
     if is_wanted and not settings.open_hosts:
         return ["The network `proxy` lets nothing through: [sandbox] hosts names no host."]
     return []

@@ -15,6 +15,8 @@ class SandboxKind(StrEnum):
 
     BWRAP = "bwrap"
     LANDLOCK = "landlock"
+    SEATBELT = "seatbelt"
+    """macOS' own."""
     OFF = "off"
     """Nothing, because the person said so."""
     UNAVAILABLE = "unavailable"

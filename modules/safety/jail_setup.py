@@ -6,8 +6,8 @@
    nobody inside can put one there.
 3. Landlock gives folders away whole. `objects` would bring the packs with it, so its 256 parts are
    made and given one by one.
-4. Landlock gives no new file beside `packed-refs`, so git can't lock it. git works all the same
-   but leaves a mark behind, which a small program before git on the PATH takes away.
+4. Landlock and Seatbelt give no new file beside `packed-refs`, so git can't lock it. git works all
+   the same but leaves a mark behind, which a small program before git on the PATH takes away.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a link counts as there, too
         (git.admin_dir / "config.worktree").open("x").close()
-    if kind is not SandboxKind.LANDLOCK:
+    if kind not in (SandboxKind.LANDLOCK, SandboxKind.SEATBELT):
         return
     for folder in object_folders(git):
         folder.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 """The OS sandbox: which one this machine has, and how a process is started in it.
 
-1. bubblewrap where it works, else Landlock, else none: then nothing that needs a jail is started.
+1. bubblewrap where it works, else Landlock; Seatbelt on macOS. Else none: then nothing that needs a
+   jail is started.
 2. What works is found out by doing: a command is run in a real jail and must neither write
    outside nor see what is hidden.
 3. The person's own environment alone does without (`CREWYARD_SANDBOX=off`), or asks for one kind
@@ -27,6 +28,7 @@ from modules.safety.child_environment import child_environment
 from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.jail_setup import branch_folders, object_folders, prepare_jail
 from modules.safety.process_limits import limited_argv
+from modules.safety.seatbelt import seatbelt_argv
 from modules.store.scratch import scratch_folder, sweep_scratch
 
 _CODE_FOLDER = Path(__file__).resolve().parents[2]
@@ -45,13 +47,17 @@ class Probe(Record):
     @property
     def is_jail(self) -> bool:
         """True when processes are kept in."""
-        return self.kind in (SandboxKind.BWRAP, SandboxKind.LANDLOCK)
+        return self.kind in (SandboxKind.BWRAP, SandboxKind.LANDLOCK, SandboxKind.SEATBELT)
 
 
-def probe(
-    environment: Environment,
-    kinds: Sequence[SandboxKind] = (SandboxKind.BWRAP, SandboxKind.LANDLOCK),
-) -> Probe:
+def kinds_of(platform: str) -> tuple[SandboxKind, ...]:
+    """Returns the kinds an operating system may have, the best first."""
+    if platform == "darwin":
+        return (SandboxKind.SEATBELT,)
+    return (SandboxKind.BWRAP, SandboxKind.LANDLOCK)
+
+
+def probe(environment: Environment, kinds: Sequence[SandboxKind] = kinds_of(sys.platform)) -> Probe:
     """Finds the first of `kinds` that works here; blocks for some 50 ms."""
     if environment.is_sandbox_off:
         return Probe(kind=SandboxKind.OFF, why="The sandbox is off: CREWYARD_SANDBOX=off.")
@@ -94,6 +100,8 @@ def jailed_argv(
             command = limited_argv(argv, spec, kind)
             words = _landlock_order(spec, command).as_arguments()
             return [interpreter, "-I", "-S", landlock.__file__, *words]
+        case SandboxKind.SEATBELT:
+            return seatbelt_argv(limited_argv(argv, spec, kind), spec)
         case SandboxKind.OFF:
             return list(argv)
         case SandboxKind.UNAVAILABLE:
