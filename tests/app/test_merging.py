@@ -1,17 +1,25 @@
 """Tests of modules/app/merging.py."""
 
 import asyncio
+import os
+from datetime import timedelta
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from modules.app.event_bus import EventBus
 from modules.app.lead_events import event_line
 from modules.app.merging import MergeDriver
 from modules.records.events import AnyEvent, TargetFails
+from modules.records.merges import EntryStatus
 from modules.records.queue_records import NO_TASK
+from modules.records.tasks import TaskDraft, TaskStatus
+from modules.team.board_rules import current_claim
+from modules.team.merge_queue import MergeQueue
 from modules.team.task_board import TaskBoard
 from tests.repos import make_repo
 from tests.team.lander_case import until
-from tests.team.queue_case import QueueCase
+from tests.team.queue_case import CHECK, QueueCase
 
 
 def test_run_when_the_target_itself_fails_then_one_alarm_is_told_however_many_wait(
@@ -41,3 +49,41 @@ def test_run_when_the_target_itself_fails_then_one_alarm_is_told_however_many_wa
 
     assert [alarm.why for alarm in alarms] == [case.queue.alarm]
     assert "'main' itself does not pass" in event_line(alarms[0])
+
+
+def test_run_when_work_fails_and_its_worker_is_gone_then_the_task_is_free_for_another(
+    tmp_path: Path,
+) -> None:
+    case = QueueCase(make_repo(tmp_path))
+    board = TaskBoard(case.repository.paths, clock=case.clock)
+    board.add(TaskDraft(subject="task"), by="person")
+    taken = board.claim(worker="w1", role="", lease=timedelta(hours=1))
+    assert taken is not None
+    claim = current_claim(taken)
+    events = EventBus(clock=case.clock)
+    queue = MergeQueue(
+        case.repository,
+        check=CHECK,
+        check_timeout_seconds=20,
+        clock=case.clock,
+        environment={"PATH": os.environ["PATH"]},
+        on_change=lambda entry: driver.changed(entry),
+    )
+    driver = MergeDriver(queue, board, events, after_landing=lambda: None)
+    lane = case.lane(1)
+    work = case.work(claim.task, {"broken": "x\n"}, lane=lane)
+    entry = queue.submit(replace(work, attempt=claim.attempt, generation=claim.generation))
+    board.submit(claim, entry=entry.entry_id)
+
+    async def run() -> None:
+        running = asyncio.create_task(driver.run())
+        await until(lambda: board.task(claim.task).status is TaskStatus.PENDING)
+        running.cancel()
+        await asyncio.wait({running})
+
+    asyncio.run(run())
+    again = board.claim(worker="w2", role="", lease=timedelta(hours=1))
+
+    assert queue.entry(entry.entry_id).status is EntryStatus.FAILED
+    assert again is not None
+    assert (again.attempt, again.worker) == (claim.attempt + 1, "w2")
