@@ -35,6 +35,16 @@ _INLINE = {
 _QUOTED = re.compile(r"""['"]([^'"\s]{2,200})['"]""")
 _WIPES = re.compile(r"""\brm\s+-[rRf]{2,}\s+[/~](?:["'\s]|$)|rmtree\(\s*["'][/~]["']""")
 _REMOVES = re.compile(r"rmtree|rmSync|rm_r|rimraf|remove_tree|remove_entry|rmdirSync|fs\.rm\b")
+_STARTS = re.compile(
+    r"(?:system|popen|Popen|getoutput|check_output|check_call|execSync|shell_exec|passthru"
+    r"|subprocess\.(?:run|call))\s*\(?\s*([\"'])(.+?)\1"
+)
+"""Calls that start what a text in them says, as a shell would."""
+_REMOTE_CODE = re.compile(
+    r"\b(?:exec|eval)\s*\(.*(?:urlopen|requests\.get|http\.get|fetch\()"
+    r"|(?:urlopen|requests\.get|https?[\"']?\)?\.get|fetch\().*\b(?:exec|eval)\s*\(",
+    re.DOTALL,
+)
 _REVERSE_SHELL = re.compile(
     r"socket\b.*(?:subprocess|dup2|pty\.spawn|/bin/(?:ba)?sh|child_process)"
     r"|/dev/tcp/|fsockopen.*(?:exec|proc_open)|TCPSocket.*(?:popen|exec|system|spawn)"
@@ -101,6 +111,9 @@ def judge_interpreter(case: Case) -> None:
     for word in code:
         if _REVERSE_SHELL.search(word.text):
             case.critical("bash:remote-code", "opens a shell to the network")
+        if _REMOTE_CODE.search(word.text):
+            case.critical("bash:remote-code", "runs code straight from the network")
+        case.findings.nested.extend(found for _, found in _STARTS.findall(word.text))
         _judge_removals(case, word.text)
         case.reads_each(Word(raw=p, pattern=p) for p in _QUOTED.findall(word.text))
     operands = [word for word in case.args if not word.text.startswith("-") or word.text == "-"]

@@ -157,6 +157,7 @@ def _judge_options(case: Case, name: str, options: Options) -> None:
             _judge_long(case, option, value)
         elif option == "-O" or (option == "-x" and name in ("rebase", "difftool")):
             case.hides(f"gives git {name} the option {option!r}, which runs a program")
+            case.findings.nested.extend([value.text] if value is not None else [])
         elif option == "-S" and name in ("commit", "merge", "rebase", "cherry-pick", "revert"):
             case.runs("signs with a program that settings name")
         elif option == "-o" and name in ("archive", "format-patch") and value is not None:

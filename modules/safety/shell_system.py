@@ -41,6 +41,7 @@ _DOCKER_WIDE = re.compile(
     r"--privileged(?:=true)?|--pid(?:=host)?|--userns=host|--ipc=host|--uts=host|--cap-add.*"
     r"|--device.*|--security-opt.*|--cgroupns=host|--volumes-from.*"
 )
+_PAGER_MOVE = re.compile(r"\+(?:[0-9]*[gGF]?|/[\w .:-]*)")
 _METADATA = re.compile(
     r".*(?:169\.254\.169\.254|metadata\.google\.internal|100\.100\.100\.200"
     r"|fd00:ec2::254).*",
@@ -52,7 +53,7 @@ _RAW_NETWORK = names("nc ncat netcat socat telnet")
 
 def judge_kill(case: Case) -> None:
     """Judges `kill`."""
-    targets = ["%" if w.raw.strip('"') == "$!" else w.text for w in case.args]
+    targets = [word.text for word in case.args]
     signal = targets.pop(0) if targets and re.fullmatch(r"-[A-Za-z0-9]+", targets[0]) else ""
     if signal in ("-l", "-L"):
         return
@@ -62,7 +63,7 @@ def judge_kill(case: Case) -> None:
     _judge_own_parent(case)
     if any(target in _EVERYONE for target in targets) or (signal == "-1" and not targets):
         case.critical(SYSTEM, "signals every process")
-    if signal != "-0" or not all(target.isdigit() or target == "%" for target in targets):
+    if signal != "-0" or not all(target.isdigit() for target in targets):
         case.runs("signals a process", "bash:kill")
 
 
@@ -314,5 +315,6 @@ def judge_state(case: Case) -> None:
 
 def judge_pager(case: Case) -> None:
     """Judges what a pager's operands may start: `+` begins a command of its own."""
-    if any(word.text.startswith("+") for word in case.args):
+    commands = [word.text for word in case.args if word.text.startswith("+")]
+    if not all(_PAGER_MOVE.fullmatch(text) for text in commands):
         case.hides("gives the pager a command")

@@ -42,6 +42,7 @@ _TEXT_OPERATORS = frozenset(
     }
 )
 _DIGITS = re.compile(rb"[0-9]+|[@*]|-[0-9]+")
+_SOME_PROCESS = "99999"
 _NUMBERS = frozenset({"?", "#", "$", "!"})
 _HIDDEN_RUN = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\()")
 _SPLITS = re.compile(r"[\s\0]|\\[*?\[]")
@@ -180,7 +181,7 @@ class ValueReader:
         if name in known:
             return Value(pattern=escaped(known[name]))
         if name in _NUMBERS:
-            return Value(pattern="1")
+            return Value(pattern=_SOME_PROCESS if name == "!" else "1")
         certain = self._notes.names.certain.get(name)
         if certain is not None:
             first, *others = certain
