@@ -124,6 +124,7 @@ class Attempts:
             lease=timedelta(seconds=house.settings.lease_seconds),
             hand_in=hand_in,
             mask=house.mask.masked,
+            clash_letters=lambda: house.clashes.letters(claim.task),
             may_stop=lambda words, is_again: house.run_hooks.objection(
                 HookEvent.SUBAGENT_STOP, stop_fields(words, is_again=is_again), caller
             ),

@@ -16,6 +16,7 @@ from modules.app.hand_in import HandIn
 from modules.app.host_pid import host_pid
 from modules.app.run_hooks import MOST_STOP_BLOCKS
 from modules.records.crew import WorkerState
+from modules.records.mail import MailSent
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
 from modules.records.protocol import Assigned
 from modules.records.tasks import Claim
@@ -54,6 +55,7 @@ class WorkerDesk:
         hand_in: HandIn,
         mask: Callable[[str], str],
         may_stop: Callable[[str, bool], Awaitable[str]],
+        clash_letters: Callable[[], Awaitable[list[MailSent]]],
     ) -> None:
         self._member = member
         self._claim = claim
@@ -67,6 +69,8 @@ class WorkerDesk:
         self._mask = mask
         self._may_stop = may_stop
         """Takes the last words and whether it was asked before; returns what speaks against it."""
+        self._clash_letters = clash_letters
+        """Returns coming conflicts the worker was not told of."""
         self._stop_blocks = 0
         self._cleared: dict[str, Cleared] = {}
         self._nudges = 0
@@ -111,9 +115,10 @@ class WorkerDesk:
                 self._hand_in.keep_late(incoming.text)
             return _ENDED
         await self._until_resumed()
+        warnings = await self._clash_letters()
         letters = self._mailbox.unread(self._member.name)
-        if letters:
-            words = Text(text=mail_text(letters))
+        if letters or warnings:
+            words = Text(text=mail_text([*letters, *warnings]))
             incoming = Message(role="user", blocks=(*incoming.blocks, words))
         reply = await self._brain.reply(incoming)
         if letters:

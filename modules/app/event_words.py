@@ -15,6 +15,7 @@ from modules.records.events import (
     AnyEvent,
     CallDenied,
     CallStarted,
+    ClashForeseen,
     EntryChanged,
     Noticed,
     RunStarted,
@@ -25,6 +26,7 @@ from modules.records.events import (
 
 SHORT = 8
 """Characters of a commit that people are shown."""
+_SHOWN_FILES = 5
 
 
 class Tone(StrEnum):
@@ -69,6 +71,8 @@ class Teller:
                 return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
             case TargetFails():
                 return _told(Tone.WARNING, f"The queue blames no entry: {event.why}")
+            case ClashForeseen():
+                return _told(Tone.WARNING, clash_words(event))
             case Noticed():
                 return _told(Tone.WARNING, event.text)
             case _:
@@ -125,6 +129,17 @@ class Teller:
     def _subject(self, task: int) -> str:
         known = self._tasks.get(task)
         return f": {known.subject}" if known is not None else ""
+
+
+def clash_words(event: ClashForeseen) -> str:
+    """Returns a coming conflict in words."""
+    files = ", ".join(map(repr, event.files[:_SHOWN_FILES]))
+    more = len(event.files) - _SHOWN_FILES
+    where = f"{files} and {more} more" if more > 0 else files
+    if not event.has_landed:
+        return f"task {event.other_task} and task {event.task} will conflict in {where}"
+    by = "" if event.other_task is None else f" by task {event.other_task}"
+    return f"task {event.task} conflicts with what has landed{by} in {where}"
 
 
 def first_sentence(text: str) -> str:

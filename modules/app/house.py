@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from modules.app.budget import Budget
+from modules.app.clash_watch import ClashWatch
 from modules.app.event_bus import EventBus
 from modules.app.merging import MergeDriver
 from modules.app.models import Models
@@ -42,6 +43,7 @@ class House:
     mailbox: Mailbox
     queue: MergeQueue
     merging: MergeDriver
+    clashes: ClashWatch
     permissions: PermissionManager
     hooks: HookRunner
     run_hooks: RunHooks

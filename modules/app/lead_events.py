@@ -1,17 +1,25 @@
 """What of a run's events the lead's model is told, and how; pure.
 
 1. Told: a task that landed, completed without changes, failed, was parked or cancelled; a target
-   that could not follow, or does not pass its own check; mail to the lead.
+   that could not follow, or does not pass its own check; a coming conflict; mail to the lead.
 2. Not told: starts, idling, heartbeats, queue positions. Status is data, it is read when wanted.
 3. Several events become one message.
 """
 
 from collections.abc import Iterable
 
-from modules.records.events import AnyEvent, TargetFails, TargetHeld, TaskChanged
+from modules.app.event_words import clash_words
+from modules.app.visible_text import visible_line
+from modules.records.events import (
+    AnyEvent,
+    ClashForeseen,
+    TargetFails,
+    TargetHeld,
+    TaskChanged,
+)
 from modules.records.mail import MailSent
 from modules.records.tasks import TaskStatus
-from modules.team.mailbox import mail_text
+from modules.team.mailbox import mail_text, without_our_tags
 
 _TOLD = {
     TaskStatus.COMPLETED,
@@ -32,6 +40,10 @@ def event_line(event: AnyEvent) -> str:
             return f"{event.target} could not follow what has landed: {event.why}"
         case TargetFails():
             return f"{event.why} Entries keep their places; one that mends it lands."
+        case ClashForeseen():
+            # Names of files are chosen by workers.
+            words = without_our_tags(visible_line(clash_words(event)))
+            return f"{words}; whoever works on it was told"
         case _:
             return ""
 

@@ -174,7 +174,13 @@ class Run:
         self.hook_context = outcome.context
 
     def _duties(self) -> list[Any]:  # Any: coroutines of three result types
-        return [self.supervisor.run(), self.house.merging.run(), self._watch_board()]
+        house = self.house
+        return [
+            self.supervisor.run(),
+            house.merging.run(),
+            house.clashes.run(),
+            self._watch_board(),
+        ]
 
     async def _watch_board(self) -> None:
         paths = self.house.paths

@@ -9,6 +9,7 @@ from pathlib import Path
 from modules.agent.brain import Head
 from modules.app.attempt import Attempts
 from modules.app.budget import Budget
+from modules.app.clash_watch import ClashWatch
 from modules.app.cli_options import LAST, RunOptions
 from modules.app.crew import LEAD, Crew
 from modules.app.crew_events import task_event, worker_event
@@ -269,6 +270,8 @@ def _house(
         events,
         after_landing=lambda: save_state(opened.repository, when=now()),
     )
+    clashes = ClashWatch(opened.repository, board, queue, events)
+    events.listen(clashes.take_event)
     is_trusted = trust is TrustStatus.TRUSTED
     hook_files = read_hook_files(opened, is_trusted=is_trusted)
     hooks = HookRunner(
@@ -301,6 +304,7 @@ def _house(
         mailbox=Mailbox(paths, clock=now),
         queue=queue,
         merging=merging,
+        clashes=clashes,
         permissions=permissions,
         hooks=hooks,
         run_hooks=run_hooks,

@@ -59,7 +59,7 @@ def merge_trees(
         raise ValueError(f"{ours!r} and {theirs!r} must be full object ids")
     if attributes is None:
         attributes = attributes_of(repository.git, ours)
-    with _holding(repository, attributes) as git:
+    with merge_cell(repository, attributes) as git:
         result = durable(git).run("merge-tree", "--write-tree", "-z", ours, theirs, accept=(0, 1))
     fields = result.fields
     if not fields or not _OBJECT_ID.fullmatch(fields[0]):
@@ -175,7 +175,7 @@ def _clashes(fields: Sequence[str]) -> tuple[Clash, ...]:
 
 
 @contextlib.contextmanager
-def _holding(repository: Repository, attributes: Attributes) -> Iterator[Git]:
+def merge_cell(repository: Repository, attributes: Attributes) -> Iterator[Git]:
     """Gives git in an empty folder that holds these `.gitattributes` files and nothing else."""
     git = repository.git
     blobs = read_blobs(git, (blob for _, blob in attributes)) if attributes else {}

@@ -19,7 +19,7 @@ from modules.records.errors import PersonFault
 from modules.store.files import write_atomically
 from modules.store.paths import EXCLUDED, Paths
 
-OLDEST_GIT = (2, 38)
+OLDEST_GIT = (2, 39)
 _KEYS = r"^(filter|merge)\..*\.|^commit\.gpgsign$|^gpg\.|^user\.(name|email)$"
 _DRIVERS = ("filter.", "merge.")
 _NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
@@ -94,7 +94,7 @@ def _check_version(git: Git) -> None:
     words = git.text("version")
     found = re.search(r"(\d+)\.(\d+)", words)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
-        raise PersonFault(f"This is {words!r}.", hint="Install git 2.38 or newer.")
+        raise PersonFault(f"This is {words!r}.", hint="Install git 2.39 or newer.")
 
 
 def _find(git: Git) -> tuple[Path, Path]:

@@ -212,7 +212,7 @@ class Git:
             )
         except FileNotFoundError as error:
             raise PersonFault(
-                "The program 'git' is not found.", hint="Install git 2.38 or newer."
+                "The program 'git' is not found.", hint="Install git 2.39 or newer."
             ) from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -117,6 +117,19 @@ class TargetFails(Event, tag="target_fails"):
     why: str
 
 
+class ClashForeseen(Event, tag="clash_foreseen"):
+    """Work under way can't be joined with other work, or with what has landed."""
+
+    task: int
+    worker: str
+    other_task: int | None
+    """None where nobody knows who brought what has landed."""
+    other_worker: str
+    has_landed: bool
+    """True where the other side has landed already."""
+    files: tuple[str, ...]
+
+
 class Noticed(Event, tag="notice"):
     """One line a person should read."""
 
@@ -145,6 +158,7 @@ AnyEvent = (
     | EntryChanged
     | TargetHeld
     | TargetFails
+    | ClashForeseen
     | Noticed
     | Spent
 )

@@ -83,6 +83,11 @@ def mail_text(letters: Iterable[MailSent]) -> str:
     """
     return "\n".join(
         f'<message from="{html.escape(letter.sender)}" sent="{letter.at:%H:%M:%S}">\n'
-        f"{_OUR_TAG.sub('&lt;', letter.body)}\n</message>"
+        f"{without_our_tags(letter.body)}\n</message>"
         for letter in letters
     )
+
+
+def without_our_tags(text: str) -> str:
+    """Returns text that can neither end nor begin what an agent is told by us."""
+    return _OUR_TAG.sub("&lt;", text)

@@ -17,6 +17,7 @@ from modules.app.merging import MergeDriver
 from modules.context.session import Session
 from modules.records.decisions import Mode, Risk, ToolSubject
 from modules.records.errors import ModelFault
+from modules.records.mail import MailSent
 from modules.records.messages import (
     Message,
     ModelReply,
@@ -38,7 +39,7 @@ from modules.team.mailbox import Mailbox
 from modules.team.supervisor import Member
 from modules.team.task_board import TaskBoard
 from tests.fakes.gate import FakeAsker, FakeHooks, FakeWatcher, Order
-from tests.repos import make_repo
+from tests.repos import NOW, make_repo
 from tests.team.queue_case import QueueCase
 
 LEASE = timedelta(seconds=0)
@@ -104,6 +105,7 @@ class Office:
             may_complete=_no_objection,
         )
         self.model = Parrot()
+        self.warnings: list[MailSent] = []
         self.desk = WorkerDesk(
             member=member,
             claim=self.claim,
@@ -131,6 +133,7 @@ class Office:
                 beat_seconds=1.0,
             ),
             lease=LEASE,
+            clash_letters=self._clash_letters,
             hand_in=self.hand_in,
             mask=lambda text: text,
             may_stop=lambda words, is_again: _no_objection(),
@@ -176,6 +179,10 @@ class Office:
             clock=count().__next__,
         )
 
+    async def _clash_letters(self) -> list[MailSent]:
+        warnings, self.warnings = self.warnings, []
+        return warnings
+
     async def _send(self, given: Letter) -> ToolResult:
         self.mailbox.send(sender="w1", to=("lead",), body=given.text)
         return ToolResult(text="sent")
@@ -216,6 +223,22 @@ def test_all_a_worker_writes_counts_while_it_has_its_task(tmp_path: Path) -> Non
         assert await office.desk.close("c1", ToolResult(text="ran")) == ToolResult(text="ran")
         assert await office.desk.turn_over("I am done", "") is not None
         assert not office.paths.result(1, 1).exists()
+
+    asyncio.run(work())
+
+
+def test_think_when_a_conflict_is_coming_then_the_model_is_told_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        office = Office(tmp_path)
+        office.warnings = [
+            MailSent(at=NOW, mail_id=0, sender="merge queue", to="w1", body="It conflicts.")
+        ]
+        await office.desk.think(said("a result"))
+        await office.desk.think(said("the next"))
+
+        told = [request.messages[-1].text for request in office.model.requests]
+        assert "It conflicts." in told[0]
+        assert told[1] == "the next"
 
     asyncio.run(work())
 

@@ -8,6 +8,7 @@ from modules.records.events import (
     AnyEvent,
     CallDenied,
     CallStarted,
+    ClashForeseen,
     EntryChanged,
     Noticed,
     RunStarted,
@@ -30,6 +31,20 @@ def task(status: str, **fields: Any) -> TaskChanged:
 
 def entry(status: str, **fields: Any) -> EntryChanged:
     return EntryChanged(at=AT, entry=1, task=3, status=status, commit=COMMIT, **fields)
+
+
+def clash(
+    *, other_task: int | None, files: tuple[str, ...], has_landed: bool = False
+) -> ClashForeseen:
+    return ClashForeseen(
+        at=AT,
+        task=3,
+        worker="w1",
+        other_task=other_task,
+        other_worker="w2",
+        has_landed=has_landed,
+        files=files,
+    )
 
 
 def told(*events: AnyEvent) -> list[Told]:
@@ -116,6 +131,9 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         CallDenied(at=AT, why="no network", **call),
         TargetHeld(at=AT, target="main", landed=COMMIT, why="edits are in the way"),
         TargetFails(at=AT, target="main", landed=COMMIT, why="'main' itself fails."),
+        clash(other_task=2, files=("a\nb.py", *"cdefg")),
+        clash(other_task=2, has_landed=True, files=("a.py",)),
+        clash(other_task=None, has_landed=True, files=("a.py",)),
         Noticed(at=AT, text="An odd thing."),
         WorkerChanged(at=AT, worker="w1", role="", state="working"),
         Spent(at=AT, agent="w1", usage=Usage(), cost_usd=None),
@@ -129,6 +147,9 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         "w1: bash was refused: no network",
         "main stays where it is: edits are in the way",
         "The queue blames no entry: 'main' itself fails.",
+        r"task 2 and task 3 will conflict in 'a\nb.py', 'c', 'd', 'e', 'f' and 1 more",
+        "task 3 conflicts with what has landed by task 2 in 'a.py'",
+        "task 3 conflicts with what has landed in 'a.py'",
         "An odd thing.",
     ]
 
