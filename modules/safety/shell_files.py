@@ -220,7 +220,7 @@ def _opens_system(case: Case, word: Word, *, is_deep: bool) -> bool:
                 continue
             spot = case.spot(text, folder)
             why = wipe_reason(text, folder, case.ground) if is_deep else ""
-            if is_system_path(spot.given):
+            if is_system_path(spot.given, case.ground):
                 case.critical("bash:system", f"changes the rights of {spot.given!r}")
                 return True
             if why and is_root(spot, case.ground):

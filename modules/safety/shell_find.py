@@ -19,6 +19,7 @@ _XARGS_OPTIONS = _XARGS_VALUES | names(
     "-0 -r -t -x -p -i -l -e --null --no-run-if-empty --verbose --exit --interactive"
 )
 _FIND_ACTIONS = names("-exec -execdir -ok -okdir")
+_HOMES = frozenset({"/home", "/root", "/Users"})
 _REMOVERS = names("rm rmdir unlink shred srm")
 _NAME_TEST = re.compile(r"-i?(?:name|path|wholename)")
 _FILTER = re.compile(
@@ -106,7 +107,8 @@ def judge_search(case: Case) -> None:
         if not word.text.startswith(("/", "~", "..", UNKNOWN)) or word.text == UNKNOWN:
             continue
         for folder in case.call.folders:
-            if is_within(str(case.ground.home), case.spot(word.text, folder).given):
+            place = case.spot(word.text, folder).given
+            if place in _HOMES or is_within(str(case.ground.home), place):
                 case.runs("searches a whole home, secrets too", "bash:search")
 
 

@@ -230,7 +230,11 @@ def _mounts_host(case: Case, text: str) -> bool:
             continue
         home = str(case.ground.home)
         path = home + source[1:] if source.startswith("~") else source
-        if is_system_path(path) or is_within(home, path) or path.endswith("docker.sock"):
+        if (
+            is_system_path(path, case.ground)
+            or is_within(home, path)
+            or path.endswith("docker.sock")
+        ):
             return True
     return False
 

@@ -36,8 +36,10 @@ def wipe_reason(text: str, folder: str, ground: Ground) -> str:
     return ""
 
 
-def is_system_path(path: str) -> bool:
-    """True for an absolute path the operating system lives by."""
+def is_system_path(path: str, ground: Ground) -> bool:
+    """True for an absolute path the operating system lives by, and no checkout of ours."""
+    if any(is_within(path, str(own)) for own in (ground.root, ground.main_checkout)):
+        return False
     top = path.split("/")[1] if path.count("/") >= 1 else ""
     return path == "/" or (top in _SYSTEM_FOLDERS and top not in ("home", "tmp", "Users"))
 

@@ -210,3 +210,18 @@ def test_other_branches_and_shared_settings_are_refused(ground: Ground, kind: Sa
         assert ground.run(f"echo x >> a.txt; {command}", kind).code != 0
 
     assert git(ground, "for-each-ref") == refs
+
+
+def test_revert_apply_archive_and_fetch_from_here_work(ground: Ground, kind: SandboxKind) -> None:
+    run(
+        ground,
+        kind,
+        "echo b > b.txt; git add b.txt; git commit -qm b; git revert --no-edit HEAD > /dev/null; "
+        "test ! -e b.txt; git diff HEAD HEAD~1 > p; git apply p; test -e b.txt; "
+        "git archive -o ../../out.tar HEAD 2> /dev/null && exit 1; git archive -o a.tar HEAD; "
+        "git fetch -q . main; git switch -q -c wt/more; git branch -q -d wt/one && exit 1; "
+        "git status --short",
+    )
+
+    assert git(ground, "log", "-2", "--format=%s") == 'Revert "b"\nb'
+    assert git(ground, "branch", "--show-current") == "wt/more"

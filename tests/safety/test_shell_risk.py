@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from modules.records.decisions import Risk
 from modules.safety.shell_risk import assess_shell, read_shell
@@ -269,3 +270,24 @@ def test_assess_shell_when_cd_may_fail_then_both_folders_count() -> None:
 
     assert (sure.risk, unsure.risk) == (Risk.DANGEROUS, Risk.CRITICAL)
     assert given_up.risk is Risk.DANGEROUS
+
+
+@pytest.mark.parametrize("place", ["/root/code", "/opt", "/srv/www", "/var/lib/ci", "/workspace"])
+@pytest.mark.parametrize(
+    ("command", "risk"),
+    [
+        ("chmod +x scripts/run.sh", Risk.WRITE),
+        ("chmod -R u+w build", Risk.WRITE),
+        ("docker run --rm -v {}/repo:/app node npm test", Risk.DANGEROUS),
+        ("rm -rf {}/repo/.worktrees/w1/build", Risk.DANGEROUS),
+        ("chmod +x /opt/x", Risk.CRITICAL),
+        ("grep -r token /home", Risk.DANGEROUS),
+    ],
+)
+def test_assess_shell_when_a_checkout_lies_in_a_system_folder_then_it_is_a_checkout_all_the_same(
+    command: str, risk: Risk, place: str
+) -> None:
+    main = Path(place) / "repo"
+    ground = replace(worker_ground(), root=main / ".worktrees" / "w1", main_checkout=main)
+
+    assert assess_shell(command.format(place), ground).risk is risk
