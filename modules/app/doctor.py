@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from modules import VERSION
 from modules.app.findings import Finding, State, fault, looked_at, ok, warn
+from modules.app.jails import granted_folders, network_warnings
 from modules.app.mcp_launch import servers_of
 from modules.app.opening import (
     Opened,
@@ -86,6 +87,7 @@ def _with_settings(opened: Opened, settings: Settings, trust: TrustStatus) -> li
         *looked_at("rules", lambda: _rules(opened, settings, is_trusted=is_trusted)),
         *looked_at("MCP", lambda: _servers(opened, settings, is_trusted=is_trusted)),
         *looked_at("web", lambda: _web(settings)),
+        *looked_at("network", lambda: _network(opened, settings)),
     ]
 
 
@@ -263,6 +265,16 @@ def _servers(opened: Opened, settings: Settings, *, is_trusted: bool) -> Iterato
 def _web(settings: Settings) -> Iterator[Finding]:
     opened = ", ".join(settings.web_allow)
     yield ok("web", f"public addresses, and {opened}" if opened else "public addresses alone")
+
+
+def _network(opened: Opened, settings: Settings) -> Iterator[Finding]:
+    hosts = _some(list(settings.open_hosts)) if settings.open_hosts else "no host"
+    said = {"off": "nothing", "proxy": hosts, "shared": "everything"}
+    workers, servers = said[settings.worker_network], said[settings.mcp_network]
+    yield ok("network", f"workers' commands reach {workers}, sandboxed MCP servers {servers}")
+    _, missing = granted_folders(settings, opened.paths.root, opened.environment)
+    for line in (*network_warnings(settings, probe(opened.environment)), *missing):
+        yield warn("network", line, "Correct it in your own settings, or take it out.")
 
 
 def _some(names: list[str]) -> str:

@@ -20,7 +20,7 @@ KEY = "sk-never-to-be-shown-1"
 TOPICS = {
     *("program", "git", "sandbox", "sandbox bwrap", "sandbox landlock", "repository", "board"),
     *("lanes", "landed", "kept work", "lead", "disk", "settings", "trust", "check", "keys"),
-    *("model", "worker model", "rules", "MCP", "web"),
+    *("model", "worker model", "rules", "MCP", "web", "network"),
 }
 
 
@@ -87,6 +87,26 @@ def test_what_does_nothing_is_a_warning(repo: Repo, own_environment: Path) -> No
     assert [finding.state for finding in warned] == [State.WARN, State.WARN]
     assert "there is no tool 'Bsh'" in warned[0].text
     assert "meets no tool" in warned[1].text
+
+
+def test_what_agents_reach_is_told_and_what_of_it_does_nothing(
+    repo: Repo, own_environment: Path
+) -> None:
+    shut = about("network", repo.root)
+    own(
+        own_environment,
+        "settings.toml",
+        '[sandbox]\nnetwork = "proxy"\nhosts = ["pypi.org"]\nwritable = ["~/no-such"]\n',
+    )
+
+    opened, *told = about("network", repo.root)
+
+    assert [finding.text for finding in shut] == [
+        "workers' commands reach nothing, sandboxed MCP servers everything"
+    ]
+    assert opened.text == "workers' commands reach pypi.org, sandboxed MCP servers everything"
+    assert {finding.state for finding in told} == {State.WARN}
+    assert "~/no-such" in told[-1].text
 
 
 def test_settings_of_the_repository_are_told_with_what_was_said_of_them(
