@@ -89,7 +89,7 @@ def _queue(repo: Path) -> "MergeQueue":
 
 def _allowed(change: Callable[[], Entry]) -> Entry:
     """Returns what `change` returns; the queue's refusal becomes the person's error."""
-    from modules.team.merge_queue import QueueRefusal
+    from modules.team.intake import QueueRefusal
 
     try:
         return change()

@@ -1,6 +1,6 @@
 """The merge queue: the only door to the target branch.
 
-What may enter is decided here and in submission, what lands and how in lander; the rules of both
+What may enter is decided in intake and submission, what lands and how in lander; the rules of both
 are in merge_rules.
 """
 
@@ -11,37 +11,22 @@ from datetime import datetime
 from pathlib import Path
 
 from modules.git.check_tree import end_left_over_git
-from modules.git.merging import join, revert
-from modules.git.refs import ENTRIES, durable, is_ancestor, merge_base, move_ref, read_refs, tree_of
+from modules.git.refs import is_ancestor, merge_base
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.signing import try_signing
-from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Strategy, Submission
-from modules.records.queue_records import (
-    NO_TASK,
-    AnyQueueRecord,
-    EntryReturned,
-    EntrySettled,
-    EntrySubmitted,
-)
 from modules.store.locks import held
 from modules.team.check import Wrap, end_left_over_checks
+from modules.team.intake import Intake, QueueRefusal
 from modules.team.lander import Lander
-from modules.team.merge_rules import refused_before, superseded
 from modules.team.pins import let_go
 from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
 from modules.team.proof import TreeProver
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
-from modules.team.queue_state import can_move
-from modules.team.submission import Examined, examine
 
 _LOCK_SECONDS = 2.0
-
-
-class QueueRefusal(CrewyardError):
-    """The queue's rules do not allow a change; the message says why."""
 
 
 class MergeQueue:
@@ -97,6 +82,7 @@ class MergeQueue:
             may_land=may_land,
             step=step,
         )
+        self._intake = Intake(repository, self._log, self._publisher, stir=self._lander.stir)
         self._turn = asyncio.Lock()
         self._held = ExitStack()
         """The queue's lock, while checks run."""
@@ -152,10 +138,7 @@ class MergeQueue:
 
     def entry(self, entry_id: int) -> Entry:
         """Returns one entry; raises QueueRefusal when there is none of that id."""
-        found = self._log.state.entries.get(entry_id)
-        if found is None:
-            raise QueueRefusal(f"There is no entry {entry_id} in the merge queue.")
-        return found
+        return self._intake.entry(entry_id)
 
     def entry_of_task(self, task: int) -> Entry:
         """Returns the newest entry of a task; raises QueueRefusal when it has none."""
@@ -186,84 +169,19 @@ class MergeQueue:
         Blocks; may run in any thread. Raises ModelFault, which says what to do, for a submission
         that may not be queued.
         """
-        self._log.catch_up()
-        refused = refused_before(self.entries(), task=submission.task, commit=submission.commit)
-        if refused is not None:
-            raise ModelFault(
-                f"This very commit was refused before: {refused.reason} Make a new commit and "
-                "submit that."
-            )
-        examined = examine(
-            self._repository, submission, landed=self.landed, merged=self._merged_pins()
-        )
-        return self._enter(submission, examined)
+        return self._intake.submit(submission)
 
     def revert(self, entry_id: int) -> Entry:
         """Queues the opposite of what an entry landed as, with the highest priority; blocks."""
-        entry = self.entry(entry_id)
-        if entry.status is not EntryStatus.MERGED:
-            raise QueueRefusal(f"Entry {entry_id} is {entry.status}; only a landing is reverted.")
-        landed, now = self.landed, self._clock()
-        onto = entry.landed_onto or f"{entry.landed_as}^1"
-        merged = revert(self._repository, landed, entry.landed_as, onto=onto, when=now)
-        if merged.clashes:
-            paths = ", ".join(repr(clash.path) for clash in merged.clashes)
-            raise QueueRefusal(f"What landed since builds on entry {entry_id} ({paths}).")
-        subject = f'Revert "{entry.submission.subject}"'
-        commit = join(self._git, tree=merged.tree, parents=(landed,), message=subject, when=now)
-        is_nothing = merged.tree == tree_of(self._git, landed)
-        return self._enter(
-            Submission(
-                task=NO_TASK,
-                subject=subject,
-                attempt=0,
-                generation=0,
-                worker="",
-                branch="",
-                commit=commit,
-                base=landed,
-                summary=f"This reverts commit {entry.landed_as}.",
-                files=entry.submission.files,
-                priority=0,
-            ),
-            Examined(landed, "It is reverted already." if is_nothing else ""),
-        )
+        return self._intake.revert(entry_id)
 
     def retry(self, entry_id: int) -> Entry:
         """Puts an entry back in the queue; raises QueueRefusal when its end is for good."""
-
-        def decide() -> list[AnyQueueRecord]:
-            entry = self.entry(entry_id)
-            if entry.status is EntryStatus.CHECKING:
-                return []
-            if not can_move(entry.status, EntryStatus.QUEUED):
-                raise QueueRefusal(f"Entry {entry_id} is {entry.status}; that is its end.")
-            others = self._log.state.open_entries(self.target)
-            newer = [e for e in superseded(others, task=entry.submission.task) if e != entry]
-            if newer:
-                raise QueueRefusal(
-                    f"Task {entry.submission.task} has a newer entry, {newer[-1].entry_id}."
-                )
-            return [EntryReturned(at=self._clock(), entry_id=entry_id, reason="retried")]
-
-        self._log.write(decide)
-        self._lander.stir()
-        return self.entry(entry_id)
+        return self._intake.retry(entry_id)
 
     def reject(self, entry_id: int, reason: str) -> Entry:
         """Takes an open entry out; raises QueueRefusal when it is landing or came to its end."""
-
-        def decide() -> list[AnyQueueRecord]:
-            entry = self.entry(entry_id)
-            if self._log.state.is_landing(entry_id):
-                raise QueueRefusal(f"Entry {entry_id} is landing; that can't be stopped.")
-            if not can_move(entry.status, EntryStatus.REJECTED):
-                raise QueueRefusal(f"Entry {entry_id} is {entry.status} already.")
-            return [self._ended(entry_id, EntryStatus.REJECTED, reason)]
-
-        self._log.write(decide)
-        self._lander.stir()
-        return self.entry(entry_id)
+        return self._intake.reject(entry_id, reason)
 
     def recover(self) -> None:
         """Makes good whatever a killed run left half done; done once at start; blocks."""
@@ -297,50 +215,6 @@ class MergeQueue:
         async with self._turn:
             await self._lander.stop()
             self._held.close()
-
-    def _enter(self, submission: Submission, examined: Examined) -> Entry:
-        entered: list[int] = []
-
-        def decide() -> list[AnyQueueRecord]:
-            entry_id = self._pin(submission.commit)
-            entered.append(entry_id)
-            open_entries = self._log.state.open_entries(self.target)
-            records: list[AnyQueueRecord] = [
-                self._ended(old.entry_id, EntryStatus.REJECTED, f"Entry {entry_id} replaces it.")
-                for old in superseded(open_entries, task=submission.task)
-            ]
-            records.append(
-                EntrySubmitted(
-                    at=self._clock(),
-                    entry_id=entry_id,
-                    target=self.target,
-                    submission=submission,
-                    fork=examined.fork,
-                )
-            )
-            if why := examined.nothing_new:
-                records.append(self._ended(entry_id, EntryStatus.NO_CHANGES, why))
-            return records
-
-        self._log.write(decide)
-        self._lander.stir()
-        return self.entry(entered[0])
-
-    def _pin(self, commit: str) -> int:
-        """Keeps a commit from being collected; returns the new entry's id."""
-        # A journal that was lost leaves pins behind; their ids aren't given out again.
-        pinned = [int(ref.removeprefix(ENTRIES)) for ref in read_refs(self._git, ENTRIES)]
-        entry_id = max([self._log.state.next_id, *(number + 1 for number in pinned)])
-        move_ref(durable(self._git), f"{ENTRIES}{entry_id}", new=commit, old="")
-        return entry_id
-
-    def _merged_pins(self) -> list[str]:
-        pins = read_refs(self._git, ENTRIES)
-        merged = (e for e in self.entries() if e.status is EntryStatus.MERGED)
-        return [pins[ref] for e in merged if (ref := f"{ENTRIES}{e.entry_id}") in pins]
-
-    def _ended(self, entry_id: int, status: EntryStatus, reason: str) -> EntrySettled:
-        return EntrySettled(at=self._clock(), entry_id=entry_id, status=status, reason=reason)
 
     def _hold(self) -> None:
         """Takes the queue's lock, unless checks of before still run under it."""

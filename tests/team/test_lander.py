@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from modules.records.merges import CheckOutcome, EntryStatus
-from modules.team.merge_queue import QueueRefusal
+from modules.team.intake import QueueRefusal
 from modules.team.probe_pace import Limits
 from tests.repos import make_repo
 from tests.team.lander_case import FAILED, PASSED, LanderCase, Names, shown, until

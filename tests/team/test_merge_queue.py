@@ -11,7 +11,7 @@ from modules.git.refs import delete_ref, read_refs
 from modules.records.errors import ModelFault, PersonFault
 from modules.records.merges import CheckOutcome, Entry, EntryStatus
 from modules.store.locks import held
-from modules.team.merge_queue import QueueRefusal
+from modules.team.intake import QueueRefusal
 from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_entries, read_queue
 from tests.repos import NOW, make_repo
 from tests.team.queue_case import CHECK, QueueCase, make_case
