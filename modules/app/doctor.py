@@ -32,6 +32,7 @@ from modules.git.lanes import list_lanes
 from modules.git.refs import LANDED, is_ancestor, read_ref
 from modules.git.run_git import Git
 from modules.git.salvage import list_salvages
+from modules.git.signing import try_signing
 from modules.providers.choose import choose_model
 from modules.providers.presets import PRESETS
 from modules.records.errors import CrewyardError, PersonFault
@@ -43,7 +44,7 @@ from modules.safety.trust import TrustStatus, read_what_would_be_trusted
 from modules.store.config import USER_SETTINGS, read_environment
 from modules.store.locks import read_lead_pid
 from modules.team.board_rules import UNDER_WAY
-from modules.team.queue_view import read_entries
+from modules.team.queue_view import alarm_lines, read_entries, read_queue
 from modules.team.task_board import TaskBoard
 
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2 * 1024**3, 200 * 1024**2
@@ -66,6 +67,8 @@ def examine(folder: Path) -> list[Finding]:
     found += looked_at("board", lambda: _board(opened))
     found += looked_at("lanes", lambda: _lanes(opened))
     found += looked_at("landed", lambda: _landed(opened))
+    found += looked_at("target", lambda: _target(opened))
+    found += looked_at("signing", lambda: _signing(opened))
     found += looked_at("kept work", lambda: _kept(opened))
     found += looked_at("lead", lambda: _lead(opened))
     found += looked_at("disk", lambda: _disk(opened.paths.root))
@@ -160,6 +163,19 @@ def _landed(opened: Opened) -> Iterator[Finding]:
         text = f"{repository.target} does not hold all that has landed ({landed[:12]})"
         hint = f"Commit or put away your edits, then `git merge {LANDED}{repository.target}`."
         yield warn("landed", text, hint)
+
+
+def _target(opened: Opened) -> Iterator[Finding]:
+    for why in alarm_lines(read_queue(opened.paths)):
+        hint = "Post a task that mends it: it lands, while the entries of others keep their places."
+        yield warn("target", why, hint)
+
+
+def _signing(opened: Opened) -> Iterator[Finding]:
+    repository = opened.repository
+    if repository.signing is not None:
+        try_signing(repository.git, repository.signing, temporary=opened.paths.temporary)
+        yield ok("signing", "commits are signed (commit.gpgSign), and so are landings")
 
 
 def _kept(opened: Opened) -> Iterator[Finding]:

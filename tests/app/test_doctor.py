@@ -13,6 +13,7 @@ from modules.safety.trust import TrustStore
 from modules.store.locks import LeadLock
 from tests.repos import Repo, make_repo
 from tests.scenarios.programs import crewyard
+from tests.team.queue_case import QueueCase
 
 pytestmark = pytest.mark.slow
 
@@ -164,6 +165,21 @@ def test_lead_lanes_and_landings_are_told_as_they_are(repo: Repo) -> None:
     assert "t1-1-left" in before["lanes"].text
     assert before["landed"].state is State.WARN
     assert ahead[:12] in before["landed"].text
+
+
+def test_target_that_fails_and_commits_that_can_not_be_signed_are_told(repo: Repo) -> None:
+    case = QueueCase(repo, check="false")
+    case.submit(1, {"x.txt": "x\n"})
+    case.drain()
+    repo.git("config", "commit.gpgSign", "true")
+    repo.git("config", "user.signingKey", "nobody")
+
+    (target,), (signing,) = about("target", repo.root), about("signing", repo.root)
+
+    assert target.state is State.WARN
+    assert "'main' itself does not pass" in target.text
+    assert signing.state is State.FAIL
+    assert "git config commit.gpgSign false" in signing.hint
 
 
 def test_board_the_repository_brings_itself_is_in_the_way(repo: Repo) -> None:

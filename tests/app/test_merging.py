@@ -16,6 +16,7 @@ from modules.records.queue_records import NO_TASK
 from modules.records.tasks import TaskDraft, TaskStatus
 from modules.team.board_rules import current_claim
 from modules.team.merge_queue import MergeQueue
+from modules.team.queue_view import alarm_lines, read_queue
 from modules.team.task_board import TaskBoard
 from tests.repos import make_repo
 from tests.team.lander_case import until
@@ -48,6 +49,7 @@ def test_run_when_the_target_itself_fails_then_one_alarm_is_told_however_many_wa
     alarms = [event for event in told if isinstance(event, TargetFails)]
 
     assert [alarm.why for alarm in alarms] == [case.queue.alarm]
+    assert alarm_lines(read_queue(case.repository.paths)) == [case.queue.alarm]
     assert "'main' itself does not pass" in event_line(alarms[0])
 
 
