@@ -4,23 +4,23 @@ What is checked when and what the results decide is in probe_plan and probe_pace
 what others wrote and did → merge what waits into a chain, in memory → stop checks that are no
 longer of it → land, eject or leave waiting what the results decide, else start checks. Turns follow
 one another until nothing is left to decide; then the target branch follows, and the next turn
-comes when a check ends or somebody stirs. Each turn reads everything anew, so no event is missed.
+comes when a check ends or somebody stirs. Each row of turns begins with a look at everything, so no
+event is missed. Only what is proven already lands without one; that fails if anything has moved.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import assert_never
 
-from modules.git.refs import ENTRIES, Head
 from modules.git.repository import Repository
 from modules.records.merges import Entry, EntryStatus, Strategy
 from modules.team.alarm import Alarm
 from modules.team.candidates import Candidates
 from modules.team.chain import Chains, Item, Stack
+from modules.team.chain_source import ChainSource
 from modules.team.evidence import Evidence
 from modules.team.landings import Landings
-from modules.team.merge_rules import Position
 from modules.team.outcomes import Outcomes
 from modules.team.probe_pace import Pace
 from modules.team.probe_plan import (
@@ -62,13 +62,10 @@ class Lander:
         self._candidates = Candidates(log, publisher, target=self._target, may_land=may_land)
         self._chains = Chains(repository, strategy)
         self._outcomes = Outcomes(log, self._candidates, step=step)
+        self._source = ChainSource(log, publisher, self._candidates, self._chains, self._outcomes)
         self._evidence = Evidence(probes, check=check)
         self._alarm = Alarm(log, self._evidence, probes, target=self._target, check=check)
         self._landings = Landings(repository, log, publisher, probes, check=check, step=step)
-        self._heads: Mapping[str, Head] = {}
-        """The commits of open entries and branches when they were last looked at, by id."""
-        self._pinned: Set[int] = frozenset()
-        """The entries that were open then."""
         self._stacks: Sequence[Stack] = ()
         """The prefixes of the last turn's chain."""
         self._patience_seconds: float | None = None
@@ -155,7 +152,7 @@ class Lander:
         is_first = True
         while self._outcomes.is_empty:
             if not await self._land_what_passed() or self._candidates.open_entries():
-                await to_its_end(self._look)
+                await to_its_end(self._source.look)
                 while await self._turn():
                     pass
             await to_its_end(partial(self._publisher.follow, anew=is_first))
@@ -177,7 +174,7 @@ class Lander:
         decision = decide(known, ground=Ground.UNKNOWN)
         if decision is None or self._is_patient(decision, stacks, known):
             return False
-        if self._reject_objected():
+        if self._source.reject_objected():
             return False
         await self._carry_out(decision, stacks)
         return True
@@ -188,11 +185,10 @@ class Lander:
         if self._publisher.problem or not self._check.strip():
             self._probes.keep(())
             return False
-        self._reject_objected()
-        items = self._candidates.items(self._pinned)
+        self._source.reject_objected()
+        items = self._source.items()
         now = self._probes.pace(self._log.state.entries_for(self._target), backlog=len(items))
-        landed = self._publisher.seen.landed
-        ground = Stack(await to_its_end(lambda: self._chains.ground(landed)), ())
+        ground = await to_its_end(self._source.ground)
         if self._alarm.is_over(ground):
             self._candidates.clear()
             return True
@@ -201,26 +197,9 @@ class Lander:
             return await self._turn_alone(ground, items, now)
         return await self._turn_together(ground, items, now)
 
-    def _reject_objected(self) -> bool:
-        """Ends the entries that may no longer land; returns whether there were any."""
-        objections = self._candidates.objections()
-        for entry, reason in objections:
-            self._outcomes.end(entry, EntryStatus.REJECTED, reason)
-        return bool(objections)
-
-    def _look(self) -> None:
-        """Takes in what others did, to entries and to branches."""
-        self._log.catch_up()
-        open_entries = self._candidates.open_entries()
-        names = [f"{ENTRIES}{entry.entry_id}" for entry in open_entries]
-        self._heads = {tip.commit: tip for tip in self._publisher.look(*names).values()}
-        # One that was submitted since has a pin that was not read.
-        self._pinned = {entry.entry_id for entry in open_entries}
-        self._candidates.look()
-
     async def _turn_together(self, ground: Stack, items: Sequence[Item], now: Pace) -> bool:
         length = len(self._candidates.front) + now.lanes * now.chunk
-        stacks = await to_its_end(lambda: self._build(ground, items, length))
+        stacks = await to_its_end(lambda: self._source.build(ground, items, length))
         known = self._known(ground, stacks)
         judged = self._evidence.ground(ground, stacks)
         decision = decide(known, ground=judged)
@@ -250,10 +229,7 @@ class Lander:
 
     async def _turn_alone(self, ground: Stack, items: Sequence[Item], now: Pace) -> bool:
         self._candidates.front = ()
-        stacks: list[Stack] = []
-        for item in items:
-            if len(stacks) < now.lanes:
-                stacks += await to_its_end(partial(self._build, ground, [item], 1))
+        stacks = await to_its_end(lambda: self._source.build_each(ground, items, now.lanes))
         known = self._known(ground, stacks)
         decision = decide_alone(known)
         if decision is not None:
@@ -262,18 +238,6 @@ class Lander:
         free = now.lanes - self._probes.lanes_used
         self._start([stacks[index] for index in plan_alone(known, free=free)])
         return False
-
-    def _build(self, ground: Stack, items: Sequence[Item], length: int) -> list[Stack]:
-        """Returns the prefixes of the chain; ends the entries that can't land."""
-        chain = self._chains.build(ground.top.commit, items, heads=self._heads, length=length)
-        for refusal in chain.refusals:
-            if refusal.status is None:
-                self._outcomes.leave(refusal.item, refusal.reason)
-            else:
-                self._outcomes.end(
-                    refusal.item, refusal.status, refusal.reason, conflicts=refusal.conflicts
-                )
-        return chain.prefixes
 
     def _known(self, ground: Stack, stacks: Sequence[Stack]) -> list[Known]:
         """Stops the checks of all other stacks and returns what is known of these."""
@@ -299,7 +263,7 @@ class Lander:
         match decision.act:
             case Act.LAND:
                 await to_its_end(lambda: self._landings.land(stack))
-                await to_its_end(lambda: self._look_if_unclear(stack))
+                await to_its_end(lambda: self._source.look_after(stack))
                 self._outcomes.landed(stack)
             case Act.EJECT:
                 proof = self._evidence.failure(stack)
@@ -313,13 +277,3 @@ class Lander:
                 self._probes.forget_misses([stack])
             case _:
                 assert_never(decision.act)
-
-    def _look_if_unclear(self, landed: Stack) -> None:
-        """Looks anew after a landing that is not the plain move it was meant to be."""
-        seen = self._publisher.seen
-        if seen.landed != landed.top.commit:
-            self._chains.forget()
-            self._look()
-        elif seen.where not in (Position.LEVEL, Position.BEHIND):
-            self._look()
-        self._candidates.look()
