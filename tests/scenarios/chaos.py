@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ from tests.scenarios.programs import (
 LOOK_SECONDS = 0.005
 LONGEST_WAIT_SECONDS = 5.0
 LONGEST_RUN_SECONDS = 100.0
+MOST_KILLS_OF_A_TASK = 3
+"""Kills of workers at one task; it rests twice as long after each."""
 COMMIT = "git add -A && { git diff --cached --quiet || git commit -qm 'one step'; }"
 """Committing that a worker may do again after it was interrupted."""
 TRIES = 8
@@ -61,9 +64,9 @@ class Chaos:
     """Records that at most come in between two kills."""
     logs: Path
     killed_leads: int = 0
-    killed_workers: int = 0
     left_tasks: int = 0
     """How many tasks were under way when a lead was killed, all kills together."""
+    _kills_of: Counter[int] = field(default_factory=Counter)
     codes: list[int] = field(default_factory=list)
     """Exit codes of the leads that ended by themselves."""
 
@@ -82,6 +85,11 @@ class Chaos:
                 lead.wait(LONGEST_RUN_SECONDS)
                 if lead.returncode != -signal.SIGKILL:
                     self.codes.append(lead.returncode)
+
+    @property
+    def killed_workers(self) -> int:
+        """How many workers were killed."""
+        return self._kills_of.total()
 
     @property
     def _kills(self) -> int:
@@ -127,17 +135,22 @@ class Chaos:
         place = self.chance.random()
         while lead.poll() is None:
             if workers := self._workers():
+                pid, task = workers[int(place * len(workers))]
                 with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
-                    os.kill(workers[int(place * len(workers))], signal.SIGKILL)
-                    self.killed_workers += 1
+                    os.kill(pid, signal.SIGKILL)
+                    self._kills_of[task] += 1
                 return
             time.sleep(LOOK_SECONDS)
 
-    def _workers(self) -> list[int]:
-        """Returns the workers at work, by what the lead last wrote of its crew."""
+    def _workers(self) -> list[tuple[int, int]]:
+        """Returns who may be killed, pid and task, by what the lead last wrote of its crew."""
         try:
             crew = json.loads(Paths(self.repository).crew.read_bytes())
         except FileNotFoundError:
             return []
-        pids = [member["pid"] for member in crew["workers"] if member.get("pid")]
-        return [pid for pid in pids if pid in processes_in(self.repository)]
+        alive = processes_in(self.repository)
+        return [
+            (member["pid"], member["task"])
+            for member in crew["workers"]
+            if member["pid"] in alive and self._kills_of[member["task"]] < MOST_KILLS_OF_A_TASK
+        ]
