@@ -74,7 +74,8 @@ def test_command_line_fits_the_program(words: list[str]) -> None:
 
 def unnamed(table: type[BaseModel], raw: dict[str, Any]) -> Iterator[str]:
     """Returns the settings of `table` that `raw` does not name, tables within it included."""
-    for name, field in table.model_fields.items():
+    for inner_name, field in table.model_fields.items():
+        name = field.alias or inner_name
         if name not in raw:
             yield f"{table.__name__}.{name}"
         elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):

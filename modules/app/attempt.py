@@ -11,7 +11,12 @@ from datetime import datetime, timedelta
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
 from modules.app.approval import approve_submission
-from modules.app.attempt_place import AttemptPlace, close_lane_safely, make_place
+from modules.app.attempt_place import (
+    AttemptPlace,
+    close_lane_safely,
+    make_place,
+    prepare_place,
+)
 from modules.app.budget import BudgetSpent
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
@@ -89,6 +94,7 @@ class Attempts:
         caller = self._caller(member, role_name, place)
         if not place.session.messages:
             await self._announce_lane(task, place.lane, caller)
+            await prepare_place(house, place)
         hand_in = HandIn(
             repository=house.repository,
             task=task,
@@ -237,7 +243,10 @@ class Attempts:
             worker=member.name,
             lane=str(place.lane.path),
             temporary=str(place.temporary),
-            environment=worker_environment(house, place.temporary),
+            environment={
+                **worker_environment(house, place.temporary),
+                **house.preparation.variables(place.lane.path),
+            },
             tools=names,
             opening=said(
                 GO_ON if place.session.messages else task_opening(task, previous=task.reason)

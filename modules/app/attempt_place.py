@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modules.app.house import House
+from modules.app.known_secrets import mask_file
 from modules.app.worker_process import WorkerLost
 from modules.context.session import Session
 from modules.git.lane_names import ATTEMPT, CHECK_TREE, lane_name
@@ -14,8 +15,10 @@ from modules.git.lanes import CloseAction, Closed, close_lane, free_locks, list_
 from modules.git.occupants import occupants
 from modules.records.errors import CrewyardError
 from modules.records.tasks import Claim, Task
+from modules.safety.child_environment import child_environment
 from modules.store.paths import Paths
 
+_SETUP_PREFIX = "setup-"
 _WAIT_SECONDS, _MOST_WAITS = 0.1, 100
 
 
@@ -38,6 +41,28 @@ async def make_place(house: House, claim: Claim, task: Task) -> AttemptPlace:
     session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
     session.open(agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt)
     return AttemptPlace(lane=lane, temporary=temporary, session=session)
+
+
+async def prepare_place(house: House, place: AttemptPlace) -> None:
+    """Makes a new lane ready to run code in; raises WorkerLost when it can't be set up."""
+    folder, preparation = place.lane.path, house.preparation
+    log = house.paths.checks / f"{_SETUP_PREFIX}{place.lane.name}.log"
+    try:
+        await asyncio.to_thread(preparation.furnish, folder)
+        why = await preparation.set_up(
+            folder,
+            environment=child_environment(
+                house.environment.variables, temporary=place.temporary, network="shared"
+            ),
+            scratch=house.paths.temporary / f"{_SETUP_PREFIX}{place.lane.name}",
+            log=log,
+        )
+    except OSError as error:
+        raise WorkerLost(f"The lane could not be made ready: {error}") from error
+    if log.exists():
+        await asyncio.to_thread(mask_file, log, house.mask)
+    if why:
+        raise WorkerLost(f"{why} Its output is in {log.relative_to(house.paths.root)}.")
 
 
 async def _left_lane(house: House, task: Task) -> Lane | None:
@@ -76,13 +101,15 @@ async def _new_lane(house: House, claim: Claim, task: Task) -> Lane:
 def sweep_temporary(paths: Paths) -> None:
     """Removes the temporary folders of lanes that are gone and of checks; none may be at work."""
     for folder in paths.temporary.glob("*"):
-        is_over = ATTEMPT.match(folder.name) and not (paths.lanes / folder.name).exists()
+        lane = folder.name.removeprefix(_SETUP_PREFIX)
+        is_over = ATTEMPT.match(lane) and not (paths.lanes / lane).exists()
         if is_over or CHECK_TREE.fullmatch(folder.name):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 async def close_lane_safely(house: House, lane: Lane) -> Closed:
     """Removes a lane; what has not landed is kept in a ref first."""
+    house.preparation.give_back(lane.path)
     return await asyncio.to_thread(
         close_lane,
         house.repository,

@@ -26,6 +26,7 @@ from modules.safety.web_guard import WebGuard
 from modules.store.paths import Paths
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
+from modules.team.preparation import Preparation
 from modules.team.task_board import TaskBoard
 
 
@@ -44,6 +45,8 @@ class House:
     queue: MergeQueue
     merging: MergeDriver
     clashes: ClashWatch
+    preparation: Preparation
+    """Makes lanes ready to run code in."""
     permissions: PermissionManager
     hooks: HookRunner
     run_hooks: RunHooks

@@ -90,12 +90,28 @@ def network_warnings(settings: Settings, sandbox: Probe) -> list[str]:
     return []
 
 
-def check_jail(opened: Opened, sandbox: Probe) -> Callable[[list[str], Path, Path], list[str]]:
-    """Returns what puts a check into the sandbox: it writes its tree and its scratch alone."""
+def check_jail(
+    opened: Opened,
+    sandbox: Probe,
+    *,
+    shown: Callable[[Path], tuple[tuple[Path, Path], ...]] = lambda folder: (),
+    writable: tuple[Path, ...] = (),
+) -> Callable[[list[str], Path, Path], list[str]]:
+    """Returns what puts a check into the sandbox: it writes its tree and its scratch alone.
+
+    `shown` says what of a tree is read-only, and from where it is; `writable` are further folders.
+    """
 
     def wrap(argv: list[str], folder: Path, scratch: Path) -> list[str]:
         hidden = _hidden(opened.paths.root, opened.environment)
-        spec = JailSpec(folder=folder, temporary=scratch, hidden=hidden, network="shared")
+        spec = JailSpec(
+            folder=folder,
+            temporary=scratch,
+            writable=writable,
+            hidden=hidden,
+            shown=shown(folder),
+            network="shared",
+        )
         prepare_jail(spec, sandbox.kind, person=FALLBACK_IDENTITY)
         return jailed_argv(argv, spec, sandbox.kind)
 

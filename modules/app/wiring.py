@@ -35,6 +35,7 @@ from modules.app.opening import (
     refuse_tracked_state,
     settings_for,
 )
+from modules.app.preparing import make_preparation
 from modules.app.questions import QuestionDesk
 from modules.app.run import Run
 from modules.app.run_hooks import RunHooks
@@ -251,6 +252,7 @@ def _house(
     sandbox = probe(environment)
     grants = Grants(environment.user_folder, paths.root)
     writable, missing = granted_folders(settings, paths.root, environment)
+    preparation = make_preparation(opened, settings, sandbox, writable)
     queue = MergeQueue(
         opened.repository,
         check=settings.check,
@@ -261,7 +263,10 @@ def _house(
         may_land=lambda entry: merging.may_land(entry),
         environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
         cores=os.cpu_count() or 1,
-        wrap=check_jail(opened, sandbox),
+        wrap=check_jail(
+            opened, sandbox, shown=lambda tree: preparation.links(tree) + preparation.kept(tree)
+        ),
+        preparation=preparation,
         on_log=lambda log: mask_file(log, mask),
     )
     merging = MergeDriver(
@@ -305,6 +310,7 @@ def _house(
         queue=queue,
         merging=merging,
         clashes=clashes,
+        preparation=preparation,
         permissions=permissions,
         hooks=hooks,
         run_hooks=run_hooks,
@@ -324,6 +330,7 @@ def _house(
             *settings_warnings(settings, grants.rules(), hook_files),
             *network_warnings(settings, sandbox),
             *missing,
+            *preparation.problems(),
         ),
         sweep=lambda: _sweep(opened),
         tidy=lambda: _tidy(opened),

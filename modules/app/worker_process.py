@@ -69,7 +69,7 @@ async def run_worker(
 
 
 def worker_environment(house: House, temporary: Path) -> dict[str, str]:
-    """Returns the whole environment of a worker and of what it starts."""
+    """Returns the whole environment of a worker; what it starts gets its lane's as well."""
     return child_environment(
         house.environment.variables, temporary=temporary, network=house.settings.worker_network
     )
@@ -85,7 +85,10 @@ def networked_lane(house: House, lane: Lane, temporary: Path) -> LaneContext | N
     jail = replace(_jail(house, lane, temporary), network="shared")
     return LaneContext(
         root=lane.path,
-        environment=child_environment(house.environment.variables, temporary=temporary),
+        environment={
+            **child_environment(house.environment.variables, temporary=temporary),
+            **house.preparation.variables(lane.path),
+        },
         temporary=temporary,
         fence=Fence(lane.path),
         wrap=lambda argv: jailed_argv(argv, jail, house.sandbox.kind),
@@ -133,6 +136,7 @@ def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
             project=house.paths.root,
         ),
         writable=house.writable,
+        shown=house.preparation.links(lane.path),
         network=house.settings.worker_network,
         egress=house.egress.path,
     )

@@ -2,7 +2,8 @@
 
 1. It is kept from run to run and pointed at the next commit: that costs a tenth of a new one.
 2. Before a run nothing of the one before is left: no changed, untracked or ignored file, no
-   repository inside, no operation in its middle, no flag in the index that hides a change.
+   repository inside, no operation in its middle, no flag in the index that hides a change. Kept are
+   folders the caller names, which runs must not be able to write.
 3. When it can't be brought there it is thrown away and made anew; nobody works in it.
 4. After a run the tracked files must be what they were, or the run proved nothing.
 5. A git that a killed run left at work in one is ended before anything else is done.
@@ -12,7 +13,7 @@ import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from modules.git.lane_names import CHECK_TREE, CHECK_TREE_PREFIX
@@ -32,11 +33,16 @@ def check_tree_path(repository: Repository, number: int) -> Path:
     return repository.paths.lanes / f"{CHECK_TREE_PREFIX}{number}"
 
 
-def point_check_tree(repository: Repository, number: int, commit: str) -> Path:
-    """Brings the worktree to exactly `commit` and returns its folder."""
+def point_check_tree(
+    repository: Repository, number: int, commit: str, *, keep: Sequence[str] = ()
+) -> Path:
+    """Brings the worktree to exactly `commit` and returns its folder.
+
+    `keep` are folders, by their paths in it, that stay as they are; no commit may hold them.
+    """
     path = check_tree_path(repository, number)
     try:
-        _point(repository, path, commit)
+        _point(repository, path, commit, keep)
     except (GitFault, PersonFault, OSError):
         _make_anew(repository, path, commit)
     return path
@@ -76,21 +82,23 @@ def remove_check_trees(repository: Repository) -> None:
                 _remove(path)
 
 
-def _point(repository: Repository, path: Path, commit: str) -> None:
+def _point(repository: Repository, path: Path, commit: str, keep: Sequence[str]) -> None:
     git = git_in(repository, path)
     if git.place is None or not _is_sound(git, path, git.place.git_dir):
         raise GitFault(("checkout", commit), code=None, stderr="the worktree is damaged")
     with contextlib.suppress(FileNotFoundError):  # The usual case: no git died in here.
         (git.place.git_dir / "index.lock").unlink()
     git.run("checkout", "--detach", "--force", "--quiet", commit, timeout_seconds=_FILL_SECONDS)
-    if _holds_more(git):
-        git.run("clean", "-ffdxq", timeout_seconds=_FILL_SECONDS)
-        if _holds_more(git):
+    if _holds_more(git, keep):
+        exceptions = [word for name in keep for word in ("-e", f"/{name}")]
+        git.run("clean", "-ffdxq", *exceptions, timeout_seconds=_FILL_SECONDS)
+        if _holds_more(git, keep):
             raise GitFault(("clean",), code=None, stderr="files are left")
 
 
-def _holds_more(git: Git) -> bool:
-    return bool(git.run("status", "--porcelain", "--ignored", "-z").stdout)
+def _holds_more(git: Git, keep: Sequence[str]) -> bool:
+    entries = git.fields("status", "--porcelain", "--ignored", "-z")
+    return any(entry[3:].rstrip("/") not in keep for entry in entries)
 
 
 def _is_sound(git: Git, path: Path, git_dir: Path) -> bool:

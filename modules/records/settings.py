@@ -72,6 +72,21 @@ class Limit(Record):
     minutes: Annotated[float, Meta(gt=0)] | None = None
 
 
+class LaneSettings(Record):
+    """What a worktree gets beside what is committed; the workers' and those of checks."""
+
+    copy: tuple[str, ...] = ()
+    """Globs of small files that git ignores, copied from the main checkout."""
+    link: tuple[str, ...] = ()
+    """Folders of the main checkout that git ignores, shown read-only."""
+    setup: str = ""
+    """A command run before anything else does."""
+    setup_key: tuple[str, ...] = ()
+    """Globs of the files that pin what it installs; empty: the usual lock files."""
+    setup_makes: tuple[str, ...] = ()
+    """Folders it makes, kept from one check to the next while those files stay the same."""
+
+
 class Settings(Record):
     """Everything that can be set, with the defaults."""
 
@@ -94,6 +109,7 @@ class Settings(Record):
     budget_minutes: Positive | None = None
     task_budget: Limit = Limit()
     worker_budget: Limit = Limit()
+    lane: LaneSettings = LaneSettings()
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}
     rules: Rules = Rules()

@@ -57,6 +57,7 @@ def bubblewrap_argv(
     readable where an empty folder would cover them.
     """
     mounts = [*_system(spec), *_hidden(spec), *_readable(readable), *_places(spec)]
+    mounts += [(where, ("--ro-bind", str(what), str(where))) for what, where in spec.shown]
     if spec.git is not None:
         mounts += _git(spec.git)
     mounts.sort(key=lambda mount: len(mount[0].parts))

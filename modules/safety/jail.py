@@ -58,6 +58,11 @@ class JailSpec(Record):
     """
     readable: tuple[Path, ...] = ()
     """Folders to be seen even where they lie in `/tmp` or below something hidden."""
+    shown: tuple[tuple[Path, Path], ...] = ()
+    """Folders that are seen, read-only, in another place: (what, where); bubblewrap alone does it.
+
+    The place is a folder in one of the writable ones.
+    """
     network: Network = "off"
     """`proxy` is the way through `egress` alone; Landlock has no such way, so there it is off."""
     egress: Path | None = None
@@ -85,6 +90,7 @@ class JailSpec(Record):
             # What this user can't even reach needs no hiding.
             hidden=tuple(path.resolve() for path in self.hidden if os.access(path, os.F_OK)),
             readable=tuple(path.resolve() for path in self.readable),
+            shown=tuple((what.resolve(), where.resolve()) for what, where in self.shown),
             egress=self.egress and self.egress.resolve(),
         )
 

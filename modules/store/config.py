@@ -154,15 +154,15 @@ def _known_keys(model: "type[BaseModel]", path: tuple[int | str, ...]) -> list[s
         for candidate in (field.annotation, *getattr(field.annotation, "__args__", ())):
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):
                 model = candidate
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Settings:
-    given = file.model_dump(exclude_unset=True)
+    given = file.model_dump(exclude_unset=True, by_alias=True)
     simple = {
         name: value
         for name, value in given.items()
-        if name not in {"budget", "permissions", "roles", "models", "web", "mcp", "sandbox"}
+        if name not in {"budget", "permissions", "roles", "models", "web", "mcp", "sandbox", "lane"}
     }
     settings = _with_values(settings, simple, source=source)
     budget = given.get("budget", {})
@@ -178,6 +178,7 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         worker_budget=msgspec.convert(budget["worker"], type=Limit)
         if "worker" in budget
         else settings.worker_budget,
+        lane=replace(settings.lane, **_lane(given.get("lane", {}))),
         rules=settings.rules + _rules(given.get("permissions", {}), source),
         web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
         is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),
@@ -194,6 +195,10 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
             **msgspec.convert(given.get("models", {}), type=dict[str, ModelEntry]),
         },
     )
+
+
+def _lane(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 
 
 def _rules(permissions: Mapping[str, list[str]], source: str) -> Rules:

@@ -2,11 +2,13 @@
 
 import re
 from ipaddress import ip_network
+from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from modules.records.settings import MOST_WORKERS
+from modules.store.paths import LANES_FOLDER, TEAM_FOLDER
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
@@ -33,6 +35,21 @@ def _folder(text: str) -> str:
     if not text.startswith(("/", "~/")):
         raise ValueError("write a folder's whole path, from / or ~/ on")
     return text
+
+
+def _inside(text: str) -> str:
+    """Refuses what could lead out of the checkout, or into git's folder or ours."""
+    parts = PurePosixPath(text).parts
+    is_kept_out = not parts or parts[0] in (".git", TEAM_FOLDER, LANES_FOLDER)
+    if text.startswith(("/", "~")) or ".." in parts or is_kept_out:
+        raise ValueError("write a path below the checkout, such as node_modules")
+    return text
+
+
+def _plain_inside(text: str) -> str:
+    if set(text) & set("*?[\\!"):
+        raise ValueError("write one folder's path, without wildcards")
+    return PurePosixPath(_inside(text)).as_posix()
 
 
 class _Table(BaseModel):
@@ -85,6 +102,16 @@ class ModelTable(_Table):
     usd_per_million_cached: float | None = Field(default=None, ge=0)
 
 
+class LaneTable(_Table):
+    """`[lane]`: what worktrees get beside what is committed."""
+
+    copy_: list[Annotated[str, AfterValidator(_inside)]] = Field(default=[], alias="copy")
+    link: list[Annotated[str, AfterValidator(_plain_inside)]] = []
+    setup: str = ""
+    setup_key: list[Annotated[str, AfterValidator(_inside)]] = []
+    setup_makes: list[Annotated[str, AfterValidator(_plain_inside)]] = []
+
+
 class SettingsFile(_Table):
     """What both files may hold."""
 
@@ -100,6 +127,7 @@ class SettingsFile(_Table):
     ask_timeout_seconds: float = Field(default=600.0, gt=0)
     budget: BudgetTable = BudgetTable()
     permissions: PermissionsTable = PermissionsTable()
+    lane: LaneTable = LaneTable()
     roles: dict[str, RoleTable] = {}
 
 

@@ -1,7 +1,7 @@
 """Runs a check: the command that must pass on a tree before the tree may land.
 
 1. The command runs by bash in its own process group, inside whatever `wrap` puts around it, without
-   standard input, with a temporary folder and a bytecode cache that no run before it used.
+   standard input, with a home, a temporary folder and a bytecode cache that no run before it used.
 2. Its output goes to a log, bounded: the start and the end are kept.
 3. At its end, at the time limit, when the caller is cancelled and when this process dies, all it
    started is killed: the group, and on Linux whatever left the group but not its environment
@@ -25,6 +25,7 @@ from pathlib import Path
 from modules.git.lane_names import CHECK_TREE_PREFIX
 from modules.git.occupants import end_marked
 from modules.records.merges import CheckOutcome
+from modules.safety.jail import private_home
 from modules.team.check_rules import outcome_of
 
 _HEAD_BYTES = 2_000_000
@@ -118,9 +119,12 @@ def _prepare(environment: Mapping[str, str], scratch: Path, mark: str) -> dict[s
     shutil.rmtree(scratch, ignore_errors=True)
     temporary = scratch / "tmp"
     temporary.mkdir(parents=True)
+    home = private_home(scratch)
+    home.mkdir(mode=0o700)
     plain = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     return {
         **plain,
+        "HOME": str(home),
         "TMPDIR": str(temporary),
         "PYTHONPYCACHEPREFIX": str(scratch / "bytecode"),
         _MARK: mark,

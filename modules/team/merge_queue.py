@@ -15,11 +15,13 @@ from modules.git.refs import is_ancestor, merge_base
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.signing import try_signing
 from modules.records.merges import Entry, EntryStatus, Strategy, Submission
+from modules.records.settings import LaneSettings
 from modules.store.locks import held
 from modules.team.check import Wrap, end_left_over_checks
 from modules.team.intake import Intake, QueueRefusal
 from modules.team.lander import Lander
 from modules.team.pins import let_go
+from modules.team.preparation import Preparation
 from modules.team.probe_pace import Limits, limits_for
 from modules.team.probes import Probes
 from modules.team.proof import TreeProver
@@ -50,6 +52,7 @@ class MergeQueue:
         cores: int = 2,
         limits: Limits | None = None,
         wrap: Wrap = lambda argv, folder, scratch: argv,
+        preparation: Preparation | None = None,
         on_change: Callable[[Entry], None] = lambda entry: None,
         on_log: Callable[[Path], None] = lambda log: None,
         may_land: Callable[[Entry], str | None] = lambda entry: None,
@@ -65,6 +68,7 @@ class MergeQueue:
             timeout_seconds=check_timeout_seconds,
             environment=environment,
             wrap=wrap,
+            preparation=preparation or Preparation(repository, LaneSettings()),
             on_log=on_log,
         )
         self._lander = Lander(

@@ -1,7 +1,7 @@
 """Proves a commit: runs checks on exactly that commit, in one of the queue's own worktrees."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,7 @@ from modules.git.run_git import GitFault
 from modules.records.merges import CheckOutcome, Receipt
 from modules.team.check import CheckRun, Wrap, run_check
 from modules.team.check_rules import failed_tests
+from modules.team.preparation import Preparation
 from modules.team.threads import to_its_end
 
 _LANE_VARIABLE = "CREWYARD_CHECK_LANE"
@@ -84,12 +85,14 @@ class TreeProver:
         timeout_seconds: float,
         environment: Mapping[str, str],
         wrap: Wrap,
+        preparation: Preparation,
         on_log: Callable[[Path], None],
     ) -> None:
         self._repository = repository
         self._timeout_seconds = timeout_seconds
         self._environment = environment
         self._wrap = wrap
+        self._preparation = preparation
         self._on_log = on_log
 
     async def prove(self, job: Job) -> Proof:
@@ -104,7 +107,7 @@ class TreeProver:
         return proof
 
     async def _prove(self, job: Job) -> Proof:
-        obstacle = await to_its_end(lambda: self._prepare(job))
+        obstacle = await to_its_end(lambda: self._prepare(job)) or await self._set_up(job)
         runs: list[CheckRun] = []
         for command in job.commands:
             runs.append(obstacle or await self._run(command, job))
@@ -133,11 +136,40 @@ class TreeProver:
         """Brings the worktree to the commit; returns the run that can't be when that fails."""
         try:
             job.log.unlink(missing_ok=True)
-            point_check_tree(self._repository, job.lane, job.commit)
+            keep = self._preparation.keeps
+            if keep and self._repository.git.fields("ls-tree", "-z", job.commit, *keep):
+                # What was set up would be mixed with what is committed.
+                self._preparation.forget(check_tree_path(self._repository, job.lane))
+                keep = ()
+            self._point(job, keep)
+            if keep and self._preparation.is_due(check_tree_path(self._repository, job.lane)):
+                self._point(job, ())
         except (GitFault, OSError) as error:
             # A full disk, say; the queue waits and tells a person.
             return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=str(error))
         return None
+
+    def _point(self, job: Job, keep: Sequence[str]) -> None:
+        folder = point_check_tree(self._repository, job.lane, job.commit, keep=keep)
+        self._preparation.furnish(folder)
+
+    async def _set_up(self, job: Job) -> CheckRun | None:
+        """Sets the worktree up where that is due; returns the run that can't be when it fails."""
+        folder = check_tree_path(self._repository, job.lane)
+        if not await to_its_end(lambda: self._preparation.is_due(folder)):
+            return None
+        why = await self._preparation.set_up(
+            folder,
+            environment=self._variables(job),
+            scratch=self._repository.paths.temporary / folder.name,
+            log=job.log,
+        )
+        return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=why) if why else None
+
+    def _variables(self, job: Job) -> dict[str, str]:
+        folder = check_tree_path(self._repository, job.lane)
+        own = self._preparation.variables(folder)
+        return {**self._environment, **own, _LANE_VARIABLE: str(job.lane)}
 
     async def _run(self, command: str, job: Job) -> CheckRun:
         folder = check_tree_path(self._repository, job.lane)
@@ -145,7 +177,7 @@ class TreeProver:
             command,
             folder=folder,
             timeout_seconds=self._timeout_seconds,
-            environment={**self._environment, _LANE_VARIABLE: str(job.lane)},
+            environment=self._variables(job),
             log_path=job.log,
             scratch=self._repository.paths.temporary / folder.name,
             wrap=self._wrap,

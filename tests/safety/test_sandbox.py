@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from modules.records.errors import PersonFault
 from modules.records.settings import Environment
@@ -387,3 +388,57 @@ def test_command_that_ends_leaves_nothing_behind(ground: Ground, kind: SandboxKi
 
     assert (ran.code, ran.out) == (0, "done\n")
     assert wait_for_ends(marked(mark)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [SandboxKind.BWRAP], ids=str)
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "echo bad > $L/cache/file",
+        "echo bad > $L/cache/new",
+        "rm -f $L/cache/file",
+        "mv $L/cache $L/elsewhere",
+        "ln $L/cache/file $L/second && echo bad > $L/second",
+        "chmod 777 $L/cache/file; touch $L/cache/file",
+        "mount -o remount,rw $L/cache; umount $L/cache; echo bad > $R/cache/file",
+    ],
+)
+def test_shown_folder_is_read_in_its_place_and_can_not_be_written_through_it(
+    ground: Ground, kind: SandboxKind, attack: str
+) -> None:
+    cache = ground.root / "cache"
+    cache.mkdir()
+    (cache / "file").write_text("as it was")
+    (ground.lane / "cache").mkdir()
+    mode = (cache / "file").stat().st_mode
+    spec = replace(ground.spec(), shown=((cache, ground.lane / "cache"),))
+
+    done = subprocess.run(
+        jailed_argv(["/bin/bash", "-c", f"cat $L/cache/file; {attack}; true"], spec, kind),
+        cwd=ground.lane,
+        env=ground.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.stdout == b"as it was"
+    assert [path.name for path in cache.iterdir()] == ["file"]
+    assert (cache / "file").read_text() == "as it was"
+    assert (cache / "file").stat().st_mode == mode
+
+
+@pytest.mark.slow
+def test_link_in_place_of_a_shown_folder_would_be_written_through_without_a_jail(
+    ground: Ground,
+) -> None:
+    cache = ground.root / "cache"
+    cache.mkdir()
+    (cache / "file").write_text("as it was")
+    (ground.lane / "cache").symlink_to(cache)
+
+    ground.run("echo bad > $L/cache/file", SandboxKind.OFF)
+
+    assert (cache / "file").read_text() == "bad\n"
