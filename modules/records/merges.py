@@ -93,6 +93,8 @@ class Submission(Record):
     """The task's own acceptance command."""
     priority: int = 2
     """The task's; 0 is the most urgent."""
+    reverts: int | None = None
+    """Id of the entry it takes back."""
 
 
 class Entry(Record):

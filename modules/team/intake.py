@@ -7,7 +7,15 @@ may do it beside a running lead.
 from collections.abc import Callable
 
 from modules.git.merging import join, revert
-from modules.git.refs import ENTRIES, durable, move_ref, read_refs, tree_of
+from modules.git.refs import (
+    ENTRIES,
+    durable,
+    is_ancestor,
+    move_ref,
+    read_commit,
+    read_refs,
+    tree_of,
+)
 from modules.git.repository import Repository
 from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
@@ -68,6 +76,7 @@ class Intake:
                 f"This very commit was refused before: {refused.reason} Make a new commit and "
                 "submit that."
             )
+        self._refuse_taken_back(submission)
         examined = examine(
             self._repository, submission, landed=self._publisher.landed, merged=self._merged_pins()
         )
@@ -100,6 +109,7 @@ class Intake:
                 summary=f"This reverts commit {entry.landed_as}.",
                 files=entry.submission.files,
                 priority=0,
+                reverts=entry_id,
             ),
             Examined(landed, "It is reverted already." if is_nothing else ""),
         )
@@ -167,6 +177,31 @@ class Intake:
         self._log.write(decide)
         self._stir()
         return self.entry(entered[0])
+
+    def _refuse_taken_back(self, work: Submission) -> None:
+        """Refuses a branch of which git would leave out, as landed, what was taken back since."""
+        landed = self._publisher.landed
+        for undo in self._log.entries():
+            entry_id = undo.submission.reverts
+            if entry_id is not None and undo.status is EntryStatus.MERGED:
+                old = self.entry(entry_id)
+                if self._is_left_out(old.submission.commit, undo.landed_as, work, landed):
+                    raise ModelFault(
+                        f"Your branch holds work that landed as {old.landed_as[:12]} and was taken "
+                        "back since; git counts it as landed still. To have it again run in the "
+                        f"lane `git merge {landed[:12]}` and `git revert "
+                        f"{undo.submission.commit[:12]}`, and submit again."
+                    )
+
+    def _is_left_out(self, old: str, back: str, work: Submission, landed: str) -> bool:
+        """True when `work` brings the commit `old` itself, and nothing that undoes `back`."""
+        if not all(read_commit(self._git, name) for name in (old, work.base, work.commit)):
+            return False
+        brings = is_ancestor(self._git, old, work.commit)
+        if not brings or is_ancestor(self._git, old, work.base):
+            return False
+        has_landed = is_ancestor(self._git, old, landed)
+        return has_landed and not is_ancestor(self._git, back, work.commit)
 
     def _pin(self, commit: str) -> int:
         """Keeps a commit from being collected; returns the new entry's id."""

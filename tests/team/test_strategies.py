@@ -1,9 +1,11 @@
 """What an entry becomes in the target's history, by each strategy of modules/team/landing_plan."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from modules.records.errors import ModelFault
 from modules.records.merges import EntryStatus, Strategy
 from tests.team.queue_case import QueueCase, make_case
 
@@ -130,3 +132,29 @@ def test_recover_by_each_strategy_when_killed_before_the_record_then_it_lands_on
     assert [entry.status for entry in case.queue.entries()] == [EntryStatus.MERGED]
     assert case.repo.git("log", "--format=%s", "main").count("part 2 of 1") in (0, 1)
     assert case.repo.rev("main") == case.queue.entry(1).landed_as
+
+
+def test_submit_by_merge_when_it_holds_what_was_taken_back_then_it_is_told_how_to_have_it_again(
+    tmp_path: Path,
+) -> None:
+    case = make_case(tmp_path, strategy=Strategy.MERGE)
+    lane = case.lane(1)
+    case.queue.submit(case.work(1, {"x.txt": "x\n"}, lane=lane))
+    case.drain()
+    later = case.work(3, {"z.txt": "z\n"}, lane=case.lane(3))
+    back = case.queue.revert(1)
+    case.drain()
+    more = case.work(2, {"y.txt": "y\n"}, lane=lane)
+    unguarded = case.repo.git("merge-tree", "--write-tree", "main", more.commit)
+
+    with pytest.raises(ModelFault, match="taken back") as caught:
+        case.queue.submit(more)
+    for command in re.findall(r"`git (\S+ \S+)`", str(caught.value)):
+        case.repo.git(*command.split(), "--no-edit", at=lane.path)
+    case.queue.submit(case.submission(2, lane))
+
+    assert "x.txt" not in case.repo.git("ls-tree", "--name-only", unguarded)
+    case.queue.submit(later)
+    assert back.submission.reverts == 1
+    assert case.drain() == ["merged", "merged"]
+    assert case.files() == ["a.txt", "b.txt", "x.txt", "y.txt", "z.txt"]
