@@ -82,7 +82,8 @@ def unnamed(table: type[BaseModel], raw: dict[str, Any]) -> Iterator[str]:
             yield from unnamed(field.annotation, raw[name])
         elif get_origin(field.annotation) is dict:
             (entry,) = raw[name].values()
-            yield from unnamed(get_args(field.annotation)[1], entry)
+            if isinstance(entry, dict):
+                yield from unnamed(get_args(field.annotation)[1], entry)
 
 
 def test_settings_block_is_valid_and_names_every_setting() -> None:

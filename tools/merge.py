@@ -10,6 +10,9 @@ from modules.records.record import Record
 from modules.records.tooling import Place, Tool, ToolResult
 from tools.crew_context import CrewContext
 
+REVIEW_ANSWERS = frozenset({"approve", "rework"})
+"""Strategies of merge_integrate for work that is not in the queue yet."""
+
 
 class SubmitWork(Record):
     """Input of submit_work."""
@@ -37,13 +40,15 @@ class Integrate(Record):
 
     task_id: int
     strategy: Annotated[
-        Literal["merge", "reject"],
+        Literal["approve", "rework", "merge", "reject"],
         Meta(
-            description="`merge` puts work that could not land back in the queue, where the check "
-            "runs again; `reject` takes it out and leaves its branch."
+            description="`approve` lets work that waits for your review into the queue, as "
+            "merge_review showed it; `rework` sends such work back to its worker; `merge` puts "
+            "work that could not land back in the queue, where the check runs again; `reject` "
+            "takes it out and leaves its branch."
         ),
     ]
-    reason: str = ""
+    reason: Annotated[str, Meta(description="Why, and what to change: the worker reads it.")] = ""
 
 
 async def submit_work(given: SubmitWork, context: CrewContext) -> ToolResult:
@@ -67,7 +72,7 @@ async def review(given: Review, context: CrewContext) -> ToolResult:
 
 
 async def integrate(given: Integrate, context: CrewContext) -> ToolResult:
-    """Puts work back in the queue, or takes it out."""
+    """Approves work, puts it back in the queue, or rejects it."""
     text = await context.crew.integrate(given.task_id, strategy=given.strategy, reason=given.reason)
     return ToolResult(text=text)
 
@@ -85,6 +90,18 @@ def entry_line(entry: Entry) -> str:
     if entry.reason:
         parts.append(entry.reason)
     return " · ".join(parts)
+
+
+def entry_parts(entry: Entry, *, is_past: bool) -> list[str]:
+    """Returns what became of an entry, a line each; `is_past` where newer work is looked at."""
+    parts = [f"Conflict: {conflict.path} ({conflict.kind})" for conflict in entry.conflicts]
+    if entry.receipt is not None:
+        receipt = entry.receipt
+        parts.append(f"Check: {receipt.outcome} ({receipt.command}), log {receipt.log}")
+    if not is_past:
+        return parts
+    what = f"entry {entry.entry_id} [{entry.status}] at {entry.submission.commit[:12]}"
+    return [f"Before that, {what}: {entry.reason or 'no reason'}", *parts]
 
 
 SUBMIT_TOOL: Tool[Any, CrewContext] = Tool(
@@ -110,7 +127,7 @@ MERGE_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     ),
     Tool(
         name="merge_review",
-        description="Shows a task's submission: report, diff, conflicts, check.",
+        description="Shows what a task brings or brought: report, diff, conflicts, check.",
         input=Review,
         place=Place.LEAD,
         subject=lambda given: ToolSubject(risk=Risk.SAFE, text=f"task {given.task_id}"),
@@ -118,11 +135,13 @@ MERGE_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     ),
     Tool(
         name="merge_integrate",
-        description="Puts a task's work back in the merge queue, or rejects it.",
+        description="Approves work that waits for review, requeues it, or rejects it.",
         input=Integrate,
         place=Place.LEAD,
         subject=lambda given: ToolSubject(
-            risk=Risk.WRITE, text=f"{given.strategy} task {given.task_id}"
+            # The lead's review is asked for by the person's own settings.
+            risk=Risk.SAFE if given.strategy in REVIEW_ANSWERS else Risk.WRITE,
+            text=f"{given.strategy} task {given.task_id}",
         ),
         run=integrate,
     ),

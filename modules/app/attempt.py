@@ -105,6 +105,7 @@ class Attempts:
             merging=house.merging,
             landed_ref=house.queue.landed_ref,
             approve=lambda submission: approve_submission(house, submission),
+            reviews=self._crew.reviews,
             mask=house.mask.masked,
             may_complete=lambda: house.run_hooks.objection(
                 HookEvent.TASK_COMPLETED, task_fields(task), caller

@@ -1,6 +1,7 @@
 """The crew's services behind the lead's and the workers' tools; see tools.crew_context.CrewDesk."""
 
 import asyncio
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -8,6 +9,7 @@ from modules.app.approval import ask_in_person
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.house import House
 from modules.app.lane_text import lane_text
+from modules.app.reviews import Reviews, ask_person
 from modules.app.run_hooks import draft_fields
 from modules.git.lane_state import Lane, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
@@ -21,7 +23,7 @@ from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
 from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
-from tools.merge import entry_line
+from tools.merge import REVIEW_ANSWERS, entry_line, entry_parts
 
 LEAD = "lead"
 _DIFF_CHARACTERS = 20_000
@@ -37,6 +39,12 @@ class Crew:
         self._plans: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers()
         self.has_lead = False
         """True where a lead's model is there to answer."""
+        self.reviews = Reviews(
+            house.settings,
+            has_lead=lambda: self.has_lead,
+            write_lead=self._write_lead,
+            ask_person=partial(ask_person, house) if house.questions.has_person else None,
+        )
 
     def join(self, supervisor: Supervisor) -> None:
         """Gives the crew its supervisor, which itself needs the crew to work."""
@@ -129,15 +137,21 @@ class Crew:
         return self._house.queue.entries()
 
     async def review(self, task_id: int) -> str:
-        """Returns what a task brought to the queue: report, diff, conflicts, check."""
-        entry = self._entry(task_id)
-        work = entry.submission
-        parts = [entry_line(entry), f"Report: {work.summary or '(none)'}"]
-        parts += [f"Conflict: {c.path} ({c.kind})" for c in entry.conflicts]
-        if entry.receipt is not None:
-            receipt = entry.receipt
-            parts.append(f"Check: {receipt.outcome} ({receipt.command}), log {receipt.log}")
-        diff = await asyncio.to_thread(self._house.queue.diff, entry)
+        """Returns what a task brings or brought: report, diff, conflicts, check."""
+        waiting = self.reviews.show(task_id)
+        entries = [e for e in self.entries() if e.submission.task == task_id]
+        if waiting is not None:
+            work = waiting
+            parts = [f"task {task_id} waits for your review: {work.branch} {work.commit[:12]}"]
+        else:
+            work = self._entry(task_id).submission
+            parts = [entry_line(entries[-1])]
+        parts.append(f"Report: {work.summary or '(none)'}")
+        parts += [
+            part for entry in entries[-1:] for part in entry_parts(entry, is_past=bool(waiting))
+        ]
+        parts += await self._house.clashes.lines(task_id)
+        diff = await asyncio.to_thread(self._house.queue.diff, work)
         cut = (
             f"\n… {len(diff) - _DIFF_CHARACTERS} characters more"
             if len(diff) > _DIFF_CHARACTERS
@@ -146,7 +160,12 @@ class Crew:
         return "\n".join([*parts, diff[:_DIFF_CHARACTERS] + cut])
 
     async def integrate(self, task_id: int, *, strategy: str, reason: str) -> str:
-        """Puts a task's work back in the queue, or rejects it."""
+        """Approves a task's work or sends it back; puts it back in the queue, or rejects it."""
+        if strategy in REVIEW_ANSWERS:
+            self.reviews.answer(task_id, accepts=strategy == "approve", words=reason)
+            return f"Task {task_id}: told."
+        if self.reviews.is_pending(task_id):
+            raise ModelFault(f"Task {task_id} waits for your review: approve or rework it.")
         entry = self._entry(task_id)
         if strategy == "reject":
             rejected = await asyncio.to_thread(

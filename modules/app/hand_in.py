@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from modules.app.merging import MergeDriver
 from modules.git.lane_state import Lane, LaneState, inspect_lane
+from modules.git.refs import read_ref
 from modules.git.repository import Repository
 from modules.records.crew import WorkerState
-from modules.records.errors import ModelFault
+from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
 from modules.records.tasks import Claim, Task, TaskStatus
 from modules.records.tooling import ToolResult
@@ -18,6 +19,20 @@ from modules.team.supervisor import Member
 from modules.team.task_board import BoardRefusal, TaskBoard
 
 _LOG_CHARACTERS = 4_000
+
+
+class NobodyToReview(CrewyardError):
+    """Work needs a review that nobody is there to make."""
+
+
+class Reviews(Protocol):
+    """What has to be approved before it is queued, and the way to have it approved."""
+
+    def is_needed(self, submission: Submission) -> bool: ...
+
+    async def objection(self, submission: Submission) -> str:
+        """Returns what speaks against the work, empty for a yes; raises NobodyToReview."""
+        ...
 
 
 class HandIn:
@@ -36,6 +51,7 @@ class HandIn:
         landed_ref: str,
         approve: Callable[[Submission], Awaitable[str]],
         mask: Callable[[str], str],
+        reviews: Reviews,
         may_complete: Callable[[], Awaitable[str]],
         needs_plan: bool = False,
     ) -> None:
@@ -50,6 +66,7 @@ class HandIn:
         self._landed_ref = landed_ref
         self._approve = approve
         """Returns what speaks against a submission, a person's no included."""
+        self._reviews = reviews
         self._mask = mask
         self._may_complete = may_complete
         self.needs_plan = needs_plan
@@ -81,7 +98,35 @@ class HandIn:
         objection = await self._approve(submission)
         if objection:
             raise ModelFault(objection)
+        if self._reviews.is_needed(submission):
+            try:
+                await self._pass_review(submission)
+            except NobodyToReview as error:
+                return self._park(str(error))
         return await self._queue(submission, summary)
+
+    async def _pass_review(self, submission: Submission) -> None:
+        """Waits for the review; raises ModelFault when it does not let this very commit pass."""
+        self._member.set_state(WorkerState.WAITING, doing="review")
+        try:
+            objection = await self._reviews.objection(submission)
+        finally:
+            self._member.set_state(WorkerState.WORKING)
+        if objection:
+            raise ModelFault(objection)
+        ref = f"refs/heads/{self._lane.branch}"
+        tip = await asyncio.to_thread(read_ref, self._repository.git, ref)
+        if tip != submission.commit:
+            raise ModelFault(
+                f"{self._lane.branch} moved while {submission.commit[:12]} was reviewed, so the "
+                "review does not count. Call submit_work again."
+            )
+
+    def _park(self, reason: str) -> ToolResult:
+        """Lets the task rest until somebody is there; the closing of the lane keeps the work."""
+        self.is_over = True
+        self._board.park(self._task.task_id, reason=reason, by="lead", held=self._claim)
+        return ToolResult(text=f"{reason} Your part is done.", ends_turn=True)
 
     @property
     def has_late(self) -> bool:

@@ -11,6 +11,8 @@ from modules.records.record import Record
 
 MOST_WORKERS = 16
 Network = Literal["off", "proxy", "shared"]
+Review = Literal["none", "lead", "person"]
+"""Who has to approve work before it is queued."""
 Positive = Annotated[float, Meta(gt=0)]
 
 
@@ -109,6 +111,9 @@ class Settings(Record):
     budget_minutes: Positive | None = None
     task_budget: Limit = Limit()
     worker_budget: Limit = Limit()
+    review: Review = "none"
+    review_paths: dict[str, Review] = {}
+    """Globs of files for which another review is asked; the strictest counts."""
     lane: LaneSettings = LaneSettings()
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}

@@ -125,6 +125,8 @@ class SettingsFile(_Table):
     target: str = ""
     lease_seconds: float = Field(default=120.0, gt=0)
     ask_timeout_seconds: float = Field(default=600.0, gt=0)
+    review: Literal["none", "lead", "person"] = "none"
+    review_paths: dict[str, Literal["none", "lead", "person"]] = {}
     budget: BudgetTable = BudgetTable()
     permissions: PermissionsTable = PermissionsTable()
     lane: LaneTable = LaneTable()

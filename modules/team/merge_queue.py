@@ -158,12 +158,12 @@ class MergeQueue:
             for entry in self.entries()
         )
 
-    def diff(self, entry: Entry) -> str:
-        """Returns what an entry changes, as a patch; blocks."""
-        commit, landed = entry.submission.commit, self.landed
+    def diff(self, work: Submission) -> str:
+        """Returns what a submission changes, as a patch; blocks."""
+        commit, landed = work.commit, self.landed
         fork = merge_base(self._git, landed, commit)
         if not fork or is_ancestor(self._git, commit, landed):
-            fork = entry.submission.base
+            fork = work.base
         stdout = self._git.run("diff", "--stat", "--patch", fork, commit).stdout
         return stdout.decode("utf-8", "replace")
 

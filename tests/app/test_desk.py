@@ -18,6 +18,7 @@ from modules.context.session import Session
 from modules.records.decisions import Mode, Risk, ToolSubject
 from modules.records.errors import ModelFault
 from modules.records.mail import MailSent
+from modules.records.merges import Submission
 from modules.records.messages import (
     Message,
     ModelReply,
@@ -52,6 +53,30 @@ class Letter(Record):
     text: str = ""
 
 
+class NoReviews:
+    """Nothing has to be reviewed."""
+
+    def is_needed(self, submission: Submission) -> bool:
+        return False
+
+    async def objection(self, submission: Submission) -> str:
+        raise AssertionError(submission)
+
+
+class SlowReview:
+    """Approves, but not before something happened."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self._meanwhile = meanwhile
+
+    def is_needed(self, submission: Submission) -> bool:
+        return True
+
+    async def objection(self, submission: Submission) -> str:
+        self._meanwhile()
+        return ""
+
+
 class Parrot:
     """A model that always says the same."""
 
@@ -69,7 +94,7 @@ class Parrot:
 class Office:
     """A worker's desk with all it works with: board, mail, queue, lane; the worker is the test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, meanwhile: Callable[[], object] | None = None) -> None:
         self.case = case = QueueCase(make_repo(folder))
         self.paths = case.repository.paths
         self.board = TaskBoard(self.paths, clock=case.clock)
@@ -101,6 +126,7 @@ class Office:
             ),
             landed_ref=case.queue.landed_ref,
             approve=_no_objection,
+            reviews=SlowReview(meanwhile) if meanwhile else NoReviews(),
             mask=lambda text: text.replace("s3cret", "***"),
             may_complete=_no_objection,
         )
@@ -239,6 +265,26 @@ def test_think_when_a_conflict_is_coming_then_the_model_is_told_once(tmp_path: P
         told = [request.messages[-1].text for request in office.model.requests]
         assert "It conflicts." in told[0]
         assert told[1] == "the next"
+
+    asyncio.run(work())
+
+
+def test_submit_when_the_branch_moves_during_the_review_then_the_review_does_not_count(
+    tmp_path: Path,
+) -> None:
+    async def work() -> None:
+        office = Office(
+            tmp_path,
+            meanwhile=lambda: office.case.repo.commit(
+                {"more.txt": "unseen\n"}, "more", at=office.lane.path
+            ),
+        )
+        office.case.repo.commit({"a.txt": "seen\n"}, "seen", at=office.lane.path)
+
+        with pytest.raises(ModelFault, match=r"moved while .* was reviewed"):
+            await office.hand_in.submit(summary="seen", no_changes_reason="")
+
+        assert office.case.queue.entries() == []
 
     asyncio.run(work())
 

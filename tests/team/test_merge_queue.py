@@ -754,11 +754,11 @@ def test_land_when_the_target_is_another_branch_then_only_its_entries_land(
 
 def test_diff_then_shows_what_the_entry_changes(case: QueueCase) -> None:
     entry = case.submit(1, {"x.txt": "x\n"})
-    before = case.queue.diff(entry)
+    before = case.queue.diff(entry.submission)
     case.drain()
 
     assert "+x" in before
-    assert case.queue.diff(case.queue.entry(1)) == before
+    assert case.queue.diff(entry.submission) == before
 
 
 def test_check_tree_then_it_is_no_lane_and_leaves_status_clean(case: QueueCase) -> None:
