@@ -270,6 +270,12 @@ def _refuse_unready(state: LaneState, lane: Lane) -> None:
         raise ModelFault(f"git can't read this worktree: {state.unreadable}")
     if state.unfinished:
         raise ModelFault(f"A {state.unfinished} is in its middle. Finish or abort it. {again}")
+    if state.own_head:
+        raise ModelFault(
+            f"{lane.branch} is at {state.head[:12]}, but the last commit made here is "
+            f"{state.own_head[:12]}: something outside of this worktree moved it. Run `git reset "
+            f"--soft {state.own_head}` to go on with yours. {again}"
+        )
     if state.branch != lane.branch:
         where = f"branch {state.branch}" if state.branch else "no branch (detached HEAD)"
         raise ModelFault(

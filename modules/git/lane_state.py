@@ -3,18 +3,21 @@
 1. Work is measured against the commit the lane was made from, not by a clean `git status`.
 2. What makes a lane other than expected (another branch, a detached HEAD, an unfinished rebase, a
    rewritten base) is told, never mended.
-3. A lane git can't read is `unreadable`, which is not the same as clean.
+3. A branch that others moved is told by the lane's own log; what was made here is not forgotten.
+4. A lane git can't read is `unreadable`, which is not the same as clean.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from modules.git.head_log import last_own_head
 from modules.git.refs import changed_paths, count_commits, is_ancestor
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault
 from modules.git.worktrees import git_in
 from modules.records.errors import PersonFault
 
+_UNBORN = "(initial)"
 _UNFINISHED = {
     "MERGE_HEAD": "merge",
     "rebase-merge": "rebase",
@@ -54,6 +57,8 @@ class LaneState:
     """True when HEAD no longer contains the base."""
     files: tuple[str, ...] = ()
     """Paths that differ from the base in what is committed."""
+    own_head: str = ""
+    """The last commit made in the lane, where its branch is elsewhere: others moved it."""
     unreadable: str = ""
     """Why git can't tell; all else is empty then."""
 
@@ -63,6 +68,8 @@ class LaneState:
         problems = [f"git can't read it: {self.unreadable}"] if self.unreadable else []
         if self.unfinished:
             problems.append(f"a {self.unfinished} is unfinished")
+        if self.own_head:
+            problems.append(f"its branch was moved from outside, away from {self.own_head[:12]}")
         if self.is_base_rewritten:
             problems.append("its base was rewritten")
         return "; ".join(problems)
@@ -83,6 +90,10 @@ def unfinished_operation(git_dir: Path) -> str:
 
 def _read(git: Git, lane: Lane) -> LaneState:
     head, branch, dirty = _status(git)
+    own_head = last_own_head(git)
+    if head == _UNBORN:
+        how = f"; `git reset --soft {own_head}` in it brings it back" if own_head else ""
+        return LaneState(unreadable=f"its branch is gone{how}")
     is_rewritten = bool(lane.base) and not is_ancestor(git, lane.base, head)
     return LaneState(
         head=head,
@@ -92,6 +103,7 @@ def _read(git: Git, lane: Lane) -> LaneState:
         ahead=count_commits(git, since=lane.base, until=head) if lane.base else 0,
         is_base_rewritten=is_rewritten,
         files=changed_paths(git, lane.base, head) if lane.base else (),
+        own_head=own_head if own_head != head else "",
     )
 
 

@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
@@ -86,9 +86,9 @@ def make_lane(repository: Repository, *, name: str, base: str) -> Lane:
     exclude_own_folders(repository)
     with registering(repository):
         lane = _free(repository, as_name(name), commit)
-        create_refs(git, (LANES + lane.name, _HEADS + lane.branch), commit)
+        _make_refs(repository, lane)
         try:
-            register(repository, lane.path, branch=lane.branch)
+            register(_logging(repository, "true"), lane.path, branch=lane.branch)
         except BaseException:
             _forget_refs(repository, lane)
             raise
@@ -230,7 +230,7 @@ def _losses(
             f"the branch {state.branch!r} is checked out" if state.branch else "HEAD is detached"
         )
     tip = read_ref(repository.git, _HEADS + lane.branch)
-    for commit in dict.fromkeys(c for c in (state.head, tip) if c):
+    for commit in dict.fromkeys(c for c in (state.head, tip, state.own_head) if c):
         if not has_landed(repository, commit, base=lane.base, is_landed=is_landed):
             losses.append(f"the commit {commit[:12]} has not landed")
     return losses
@@ -320,6 +320,19 @@ def _branch_of(repository: Repository, name: str, checked_out: str) -> str:
         if read_ref(repository.git, f"{_HEADS}{folder}/{name}"):
             return f"{folder}/{name}"
     return checked_out.removeprefix(_HEADS)
+
+
+def _make_refs(repository: Repository, lane: Lane) -> None:
+    """Makes a lane's branch and the note of its base, without a log: workers share that folder."""
+    log = repository.common_dir / "logs" / _HEADS / lane.branch
+    if log.is_symlink():
+        log.unlink()
+    refs = (LANES + lane.name, _HEADS + lane.branch)
+    create_refs(_logging(repository, "false").git, refs, lane.base)
+
+
+def _logging(repository: Repository, value: str) -> Repository:
+    return replace(repository, git=repository.git.configured(("core.logAllRefUpdates", value)))
 
 
 def _unmake(repository: Repository, lane: Lane) -> None:

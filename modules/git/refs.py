@@ -91,7 +91,7 @@ def move_refs(
 
 def create_refs(git: Git, refs: Sequence[str], commit: str) -> None:
     """Makes all of `refs` at `commit`, or none when one of them exists."""
-    lines = "".join(f"create {ref} {commit}\n" for ref in refs)
+    lines = "".join(f"option no-deref\ncreate {ref} {commit}\n" for ref in refs)
     git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
 
 

@@ -2,8 +2,8 @@
 
 1. A salvage is a commit under `refs/crewyard/salvage/<lane>/<stamp>`: its tree is the working tree
    (untracked files included, ignored ones not), its first parent is HEAD.
-2. What the working tree doesn't show is kept as further parents: a differing index, and the commits
-   of an unfinished merge, rebase or cherry-pick.
+2. What the working tree doesn't show is kept as further parents: a differing index, the commits of
+   an unfinished merge, rebase or cherry-pick, and the last one made here where others moved HEAD.
 3. Neither the lane's files nor its index are touched: all is done in a copy of the index.
 4. A repository inside the lane can't be kept this way; there salvage refuses, so nothing goes.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from modules.git.head_log import last_own_head
 from modules.git.merging import join
 from modules.git.refs import (
     SALVAGE,
@@ -78,7 +79,8 @@ def capture(git: Git, *, reason: str, when: datetime, untracked: bool = True) ->
     head_tree = tree_of(git, head) if head else ""
     if index_tree and index_tree not in (tree, head_tree):
         parents.append(join(git, tree=index_tree, parents=parents, message="the index", when=when))
-    parents += [c for c in _unfinished(git) if c not in parents]
+    more = (*_unfinished(git), last_own_head(git))
+    parents += [c for c in dict.fromkeys(more) if c and c not in parents]
     return join(git, tree=tree, parents=parents, message=reason, when=when)
 
 

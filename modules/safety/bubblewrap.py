@@ -7,7 +7,8 @@
    or have the kernel run a program outside.
 4. The repository's git folder is an empty one that lives in memory, in which only the parts a
    worktree needs are laid: objects can be added, the worktree's own branches moved; config, hooks,
-   packs and all other refs are read-only. What git writes beside them is gone with the jail.
+   packs and all other refs are read-only. What git writes beside them, logs of branches included,
+   is gone with the jail: git outside would write to a log through a link that was put there.
 5. The jail dies with the thread that started it, and everything in it with the jail. bubblewrap
    sees to that some milliseconds after its start. So the jail's first process, once it will die
    with bubblewrap, looks whether bubblewrap and the starter still live, and runs the command only
@@ -129,7 +130,7 @@ def _git(git: GitGround) -> list[_Mount]:
         _writable(common / "objects"),
         *_shown_if_there(common / "objects", ("pack", "info")),
         _writable(common / git.branch_folder),
-        _writable(common / "logs" / git.branch_folder),
+        _empty(common / "logs" / git.branch_folder),
         _writable(git.admin_dir),
         *_shown_if_there(git.admin_dir, _ADMIN_READABLE),
     ]

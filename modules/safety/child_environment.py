@@ -3,8 +3,8 @@
 1. Passed on: the locale, the PATH, who the person is, where a toolchain lies in their home, and
    names the person has configured.
 2. Never passed on, configured or not: what looks like a key, and what makes programs load code.
-3. git is told to ask nobody, page nothing, sign nothing and tidy nothing up; every `GIT_*` that was
-   inherited is dropped, for it may point at another repository.
+3. git is told to ask nobody, page nothing, sign nothing, tidy nothing up and begin no new logs of
+   branches; every `GIT_*` that was inherited is dropped, for it may point at another repository.
 4. A process in a jail has a private home, so it finds no credentials there.
 5. Where a jail's way out is a proxy, it is named, but not for the jail's own loopback.
 """
@@ -59,6 +59,7 @@ _GIT_SETTINGS = {
     "gc.auto": "0",
     "maintenance.auto": "false",
     "core.fsmonitor": "false",
+    "core.logAllRefUpdates": "false",
     "commit.gpgsign": "false",
     "tag.gpgsign": "false",
 }

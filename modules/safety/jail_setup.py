@@ -2,8 +2,8 @@
 
 1. The jail has a private home with git's settings in it: who commits, and that git trusts folders
    of other owners, for the jail itself keeps git in.
-2. Folders of refs and logs that the jail binds are made, an empty `config.worktree` too, so that
-   nobody inside can put one there.
+2. Folders of refs and logs that the jail lays are made, an empty `config.worktree` too, so that
+   nobody inside can put one there. Where nothing can be laid, branches have no logs.
 3. Landlock gives folders away whole. `objects` would bring the packs with it, so its 256 parts are
    made and given one by one.
 4. Landlock and Seatbelt give no new file beside `packed-refs`, so git can't lock it. git works all
@@ -37,6 +37,9 @@ exit $code
 """
 
 
+_WITHOUT_LOGS = (SandboxKind.LANDLOCK, SandboxKind.SEATBELT)
+
+
 class Person(Protocol):
     """Whose name commits carry."""
 
@@ -58,9 +61,9 @@ def prepare_jail(spec: JailSpec, kind: SandboxKind, *, person: Person) -> None:
         _prepare_git(spec, spec.git, kind)
 
 
-def branch_folders(git: GitGround) -> tuple[Path, Path]:
-    """Returns the folders of the refs that can be moved and of their logs."""
-    return git.common_dir / git.branch_folder, git.common_dir / "logs" / git.branch_folder
+def branch_folder(git: GitGround) -> Path:
+    """Returns the folder of the refs that can be moved."""
+    return git.common_dir / git.branch_folder
 
 
 def object_folders(git: GitGround) -> tuple[Path, ...]:
@@ -69,12 +72,14 @@ def object_folders(git: GitGround) -> tuple[Path, ...]:
 
 
 def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
-    for folder in branch_folders(git):
-        folder.mkdir(parents=True, exist_ok=True)
+    for parent in (git.common_dir, git.common_dir / "logs"):
+        (parent / git.branch_folder).mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a link counts as there, too
         (git.admin_dir / "config.worktree").open("x").close()
-    if kind not in (SandboxKind.LANDLOCK, SandboxKind.SEATBELT):
+    if kind not in _WITHOUT_LOGS:
         return
+    # git goes on with a log that is there, and may not write to it.
+    (git.common_dir / "logs" / git.branch_ref).unlink(missing_ok=True)
     for folder in object_folders(git):
         folder.mkdir(exist_ok=True)
     programs = private_programs(spec.temporary)

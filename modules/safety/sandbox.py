@@ -26,7 +26,7 @@ from modules.safety import egress_relay, landlock
 from modules.safety.bubblewrap import bubblewrap_argv
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import JailSpec, SandboxKind
-from modules.safety.jail_setup import branch_folders, object_folders, prepare_jail
+from modules.safety.jail_setup import branch_folder, object_folders, prepare_jail
 from modules.safety.process_limits import limited_argv
 from modules.safety.seatbelt import seatbelt_argv
 from modules.store.scratch import scratch_folder, sweep_scratch
@@ -131,7 +131,7 @@ def _covered(spec: JailSpec, interpreter: Path) -> list[Path]:
 def _landlock_order(spec: JailSpec, argv: Sequence[str]) -> landlock.Order:
     writable = [spec.folder, spec.temporary, *spec.writable]
     if spec.git is not None:
-        writable += [spec.git.admin_dir, *branch_folders(spec.git), *object_folders(spec.git)]
+        writable += [spec.git.admin_dir, branch_folder(spec.git), *object_folders(spec.git)]
     order = landlock.Order()
     order.folder = str(spec.folder)
     order.writable = [str(path) for path in writable]

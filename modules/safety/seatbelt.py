@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from modules.safety.jail import GitGround, JailSpec
-from modules.safety.jail_setup import branch_folders
+from modules.safety.jail_setup import branch_folder
 
 _BASE = """\
 (version 1)
@@ -63,7 +63,7 @@ def _git(git: GitGround) -> list[_Rule]:
     objects = git.common_dir / "objects"
     steering = (git.admin_dir / name for name in ("commondir", "gitdir", "config.worktree"))
     return [
-        *(_writable(path) for path in (objects, git.admin_dir, *branch_folders(git))),
+        *(_writable(path) for path in (objects, git.admin_dir, branch_folder(git))),
         *(_kept(path) for path in (objects / "pack", objects / "info", *steering)),
     ]
 

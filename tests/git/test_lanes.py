@@ -1,5 +1,6 @@
 """Tests of modules/git/lanes.py, lane_state.py and lane_names.py."""
 
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -528,3 +529,107 @@ def test_finish_closing_when_a_kill_left_the_branch_then_its_work_is_kept_and_it
 
     assert repo.git("for-each-ref", "--format=%(refname)", "refs/heads/wt") == "refs/heads/wt/mine"
     assert repo.git("rev-parse", "refs/crewyard/salvage/t1-1-work/20260304T050607Z") == work
+
+
+# -- what another worker can do to a lane: the folder of refs is shared by their jails --
+
+
+def test_inspect_lane_when_another_worker_moved_its_branch_then_the_own_commit_is_told(
+    repo: Repo, repository: Repository, lane: Lane
+) -> None:
+    other = make_lane(repository, name="t2-1-y", base="main")
+    own = repo.commit({"own.txt": "own\n"}, "own", at=lane.path)
+    evil = repo.commit({"evil.txt": "evil\n"}, "evil", at=other.path)
+    assert inspect_lane(repository, lane).own_head == ""
+
+    (repo.root / ".git" / "refs" / "heads" / lane.branch).write_text(evil + "\n")
+    moved = inspect_lane(repository, lane)
+    repo.git("reset", "--soft", own, at=lane.path)
+    mended = inspect_lane(repository, lane)
+
+    assert (moved.head, moved.own_head) == (evil, own)
+    assert "moved from outside" in moved.problem
+    assert (mended.head, mended.own_head, mended.dirty, mended.problem) == (own, "", (), "")
+
+
+@pytest.mark.parametrize("where", ["main", "evil", "gone"])
+def test_close_lane_when_another_worker_moved_its_branch_then_the_own_commits_are_kept(
+    repo: Repo, repository: Repository, lane: Lane, where: str
+) -> None:
+    other = make_lane(repository, name="t2-1-y", base="main")
+    own = repo.commit({"own.txt": "own\n"}, "own", at=lane.path)
+    evil = repo.commit({"evil.txt": "evil\n"}, "evil", at=other.path)
+    ref = repo.root / ".git" / "refs" / "heads" / lane.branch
+    # The files are as the worker left them or as the branch has them: clean, to a careless look.
+    if where == "gone":
+        ref.unlink()
+    else:
+        ref.write_text({"main": repo.rev("main"), "evil": evil}[where] + "\n")
+        repo.git("--work-tree", str(lane.path), "status")
+    closed = close(repository, lane, CloseAction.SALVAGE)
+
+    if where == "gone":
+        assert closed.kept
+        assert f"git reset --soft {own}" in closed.reason
+    else:
+        assert not closed.kept
+        kept = repo.git("rev-list", closed.salvage_ref).split()
+        assert own in kept
+
+
+def test_make_lane_when_a_worker_put_a_link_where_its_log_would_be_then_nothing_is_written_there(
+    repo: Repo, repository: Repository, tmp_path: Path
+) -> None:
+    """Plain git appends to whatever the link leads to, with the person's rights."""
+    logs = repo.root / ".git" / "logs" / "refs" / "heads" / "wt"
+    logs.mkdir(parents=True)
+    for name in ("plain", "t9-1-z"):
+        (tmp_path / name).write_text("mine\n")
+        (logs / name).symlink_to(tmp_path / name)
+    repo.git("update-ref", "refs/heads/wt/plain", "main")
+    assert (tmp_path / "plain").read_text() != "mine\n"
+
+    made = make_lane(repository, name="t9-1-z", base="main")
+    repo.commit({"x.txt": "x\n"}, "x", at=made.path)
+    close(repository, made, CloseAction.SALVAGE)
+
+    assert (tmp_path / "t9-1-z").read_text() == "mine\n"
+
+
+def test_make_lane_when_a_worker_put_a_ref_to_elsewhere_there_then_no_other_ref_is_made(
+    repo: Repo, repository: Repository
+) -> None:
+    refs = repo.root / ".git" / "refs" / "heads" / "wt"
+    refs.mkdir(parents=True)
+    (refs / "t9-1-z").write_text("ref: refs/heads/planted\n")
+
+    made = make_lane(repository, name="t9-1-z", base="main")
+
+    assert repo.rev("refs/heads/planted") == ""
+    assert repo.rev(made.branch) == repo.rev("main")
+    assert repo.git("symbolic-ref", "-q", f"refs/heads/{made.branch}", accept=(0, 1)) == ""
+
+
+@pytest.mark.parametrize("log", ["garbage", "gone", "link", "pipe", "other commit"])
+def test_inspect_lane_when_its_own_log_says_nothing_then_its_branch_counts(
+    repo: Repo, repository: Repository, lane: Lane, tmp_path: Path, log: str
+) -> None:
+    own = repo.commit({"own.txt": "own\n"}, "own", at=lane.path)
+    path = repo.root / ".git" / "worktrees" / lane.name / "logs" / "HEAD"
+    content = path.read_text()
+    path.unlink()
+    match log:
+        case "garbage":
+            path.write_text("x" * 100_000)
+        case "link":
+            (tmp_path / "elsewhere").write_text(content.replace(own, repo.rev("main")))
+            path.symlink_to(tmp_path / "elsewhere")
+        case "pipe":
+            os.mkfifo(path)
+        case "other commit":
+            path.write_text(content.replace(own, "1" * 40))
+        case _:
+            pass
+
+    assert inspect_lane(repository, lane).own_head == ""
+    assert inspect_lane(repository, lane).head == own

@@ -175,6 +175,21 @@ GIT = (
     Attack("git_stash", "echo x >> a.txt; git stash -q", "$G/refs/stash"),
     Attack("git_packed_refs", "git pack-refs --all", "$G/packed-refs"),
     Attack("git_refs_packed_away", "git pack-refs --all", "$G/refs/heads/wt/one"),
+    Attack(
+        "git_log_that_leads_out",
+        "mkdir -p $G/logs/refs/heads/wt; ln -s $O/hit $G/logs/refs/heads/wt/three",
+        "$G/logs/refs/heads/wt/three",
+    ),
+    Attack(
+        "git_log_of_other_lane",
+        "rm $G/logs/refs/heads/wt/two; ln -s $O/victim $G/logs/refs/heads/wt/two",
+        "$G/logs/refs/heads/wt/two",
+    ),
+    Attack(
+        "git_log_of_other_head",
+        "echo x >> $G/worktrees/two/logs/HEAD",
+        "$G/worktrees/two/logs/HEAD",
+    ),
     Attack("git_alternates", "echo /x > $G/objects/info/alternates", "$G/objects/info/alternates"),
     Attack("git_packs", "rm -rf $G/objects/pack", "$G/objects/pack"),
     Attack("git_modules", "mkdir -p $G/modules/evil", "$G/modules"),

@@ -40,7 +40,6 @@ def test_seatbelt_profile_when_places_lie_in_others_then_the_deeper_is_said_late
         '(deny file-write* (subpath "/r/.git/worktrees/one/commondir"))',
         '(deny file-write* (subpath "/r/.git/worktrees/one/gitdir"))',
         '(deny file-write* (subpath "/r/.git/worktrees/one/config.worktree"))',
-        '(allow file-read* file-write* (subpath "/r/.git/logs/refs/heads/wt"))',
     ]
 
 
