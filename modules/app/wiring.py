@@ -45,9 +45,11 @@ from modules.context.session import Session
 from modules.context.spill import sweep_spills
 from modules.git.check_tree import remove_check_trees
 from modules.git.lane_sweep import sweep_lanes
+from modules.git.lock_sweep import sweep_locks
 from modules.git.merging import sweep_cells
 from modules.git.salvage import sweep_index_copies
 from modules.git.state import save_state
+from modules.git.worktree_gaps import worktree_gaps
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
 from modules.providers.choose import choose_model
@@ -331,6 +333,7 @@ def _house(
             *network_warnings(settings, sandbox),
             *missing,
             *preparation.problems(),
+            *worktree_gaps(opened.repository, opened.repository.target_ref),
         ),
         sweep=lambda: _sweep(opened),
         tidy=lambda: _tidy(opened),
@@ -349,7 +352,8 @@ def _sweep(opened: Opened) -> list[str]:
     sweep_unfinished(paths.team, paths.crew.name)
     sweep_unfinished(paths.results)
     sweep_unfinished(paths.checks)
-    return sweep_lanes(opened.repository, now=now())
+    lines = sweep_lanes(opened.repository, now=now())
+    return [*lines, *sweep_locks(opened.repository, now=now())]
 
 
 def _tidy(opened: Opened) -> None:

@@ -4,9 +4,10 @@
 2. Before a run nothing of the one before is left: no changed, untracked or ignored file, no
    repository inside, no operation in its middle, no flag in the index that hides a change. Kept are
    folders the caller names, which runs must not be able to write.
-3. When it can't be brought there it is thrown away and made anew; nobody works in it.
-4. After a run the tracked files must be what they were, or the run proved nothing.
-5. A git that a killed run left at work in one is ended before anything else is done.
+3. All files of the commit are there, even where the person's own checkout is sparse.
+4. When it can't be brought there it is thrown away and made anew; nobody works in it.
+5. After a run the tracked files must be what they were, or the run proved nothing.
+6. A git that a killed run left at work in one is ended before anything else is done.
 """
 
 import contextlib
@@ -83,17 +84,31 @@ def remove_check_trees(repository: Repository) -> None:
 
 
 def _point(repository: Repository, path: Path, commit: str, keep: Sequence[str]) -> None:
-    git = git_in(repository, path)
+    git = _git(repository, path)
     if git.place is None or not _is_sound(git, path, git.place.git_dir):
         raise GitFault(("checkout", commit), code=None, stderr="the worktree is damaged")
     with contextlib.suppress(FileNotFoundError):  # The usual case: no git died in here.
         (git.place.git_dir / "index.lock").unlink()
     git.run("checkout", "--detach", "--force", "--quiet", commit, timeout_seconds=_FILL_SECONDS)
+    if _fills_submodules(git, path):
+        raise GitFault(("checkout", commit), code=None, stderr="a submodule's folder is not empty")
     if _holds_more(git, keep):
         exceptions = [word for name in keep for word in ("-e", f"/{name}")]
         git.run("clean", "-ffdxq", *exceptions, timeout_seconds=_FILL_SECONDS)
         if _holds_more(git, keep):
             raise GitFault(("clean",), code=None, stderr="files are left")
+
+
+def _git(repository: Repository, path: Path) -> Git:
+    """Returns git in the worktree, which is whole even where the person's checkout is sparse."""
+    return git_in(repository, path).configured(("core.sparseCheckout", "false"))
+
+
+def _fills_submodules(git: Git, path: Path) -> bool:
+    """True when something lies in a folder of a submodule: git neither shows nor removes it."""
+    entries = git.run("ls-files", "--stage", "-z").stdout.split(b"\0")
+    places = [os.fsdecode(e.partition(b"\t")[2]) for e in entries if e.startswith(b"160000 ")]
+    return any((path / place).is_dir() and any((path / place).iterdir()) for place in places)
 
 
 def _holds_more(git: Git, keep: Sequence[str]) -> bool:
@@ -119,7 +134,7 @@ def _make_anew(repository: Repository, path: Path, commit: str) -> None:
             shutil.rmtree(folder)
         _remove(path)
         register(repository, path, commit=commit)
-    git_in(repository, path).run("reset", "--hard", "--quiet", timeout_seconds=_FILL_SECONDS)
+    _git(repository, path).run("reset", "--hard", "--quiet", timeout_seconds=_FILL_SECONDS)
 
 
 def _remove(path: Path) -> None:

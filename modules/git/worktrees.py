@@ -17,6 +17,10 @@ from modules.records.errors import PersonFault
 from modules.store.locks import held
 
 _LOCK_SECONDS = 60.0
+_POINTERS = (
+    *((f"filter.lfs.{option}", "") for option in ("clean", "smudge", "process")),
+    ("filter.lfs.required", "false"),
+)
 _ELSEWHERE = "refs/heads/.invalid"
 """What a repository's HEAD says when git keeps its refs in another way than in files."""
 
@@ -105,6 +109,7 @@ def _head_of(folder: Path) -> str:
 def git_in(repository: Repository, path: Path) -> Git:
     """Returns git in the linked worktree at `path`, following nothing that lies in it.
 
+    Files kept in Git LFS stay pointers: a worker's git has no program that makes more of them.
     Raises PersonFault when git knows no such worktree.
     """
     folder = admin_folder(repository, path)
@@ -112,7 +117,7 @@ def git_in(repository: Repository, path: Path) -> Git:
         raise PersonFault(
             f"{str(path)!r} is not registered as a worktree.", hint="See `git worktree list`."
         )
-    return repository.place(folder, path)
+    return repository.place(folder, path).configured(*_POINTERS)
 
 
 def register(repository: Repository, path: Path, *, branch: str = "", commit: str = "") -> None:

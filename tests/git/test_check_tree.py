@@ -186,3 +186,37 @@ def _damage_git(repo: Repo, path: Path, damage: str) -> None:
         case "staged":
             (path / "staged.txt").write_text("x")
             repo.git("add", "staged.txt", at=path)
+
+
+def test_point_when_the_checkout_is_sparse_then_the_tree_is_whole_and_kept(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, files={"in/a": "a\n", "out/b": "b\n"})
+    repo.git("sparse-checkout", "set", "in")
+    repository = repo.open()
+    commit = repo.rev("main")
+
+    path = point_check_tree(repository, 1, commit)
+    first = path.stat().st_ino
+    (path / "out" / "b").write_text("changed\n")
+    point_check_tree(repository, 1, commit)
+
+    assert not (repo.root / "out").exists()
+    assert (path / "out" / "b").read_text() == "b\n"
+    assert path.stat().st_ino == first
+    assert check_tree_problem(repository, 1, commit) == ""
+
+
+def test_point_when_a_run_left_files_in_a_submodules_folder_then_they_are_gone(
+    tmp_path: Path,
+) -> None:
+    """git shows such files in no status and cleans them away by no option."""
+    repo = make_repo(tmp_path)
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.rev('main')},vendor/lib")
+    repo.git("commit", "-q", "-m", "submodule")
+    repository, commit = repo.open(), repo.rev("HEAD")
+    path = point_check_tree(repository, 1, commit)
+    (path / "vendor" / "lib" / "left").write_text("by a run\n")
+    assert repo.git("status", "--porcelain", "--ignored", at=path) == ""
+
+    point_check_tree(repository, 1, commit)
+
+    assert list((path / "vendor" / "lib").iterdir()) == []
