@@ -26,6 +26,7 @@ from modules.app.opening import (
     refuse_tracked_state,
     settings_for,
 )
+from modules.app.preparing import make_preparation
 from modules.app.settings_check import settings_warnings
 from modules.app.wiring import USER_HOOKS, read_hook_files
 from modules.git.lanes import list_lanes
@@ -33,6 +34,7 @@ from modules.git.refs import LANDED, is_ancestor, read_ref
 from modules.git.run_git import Git
 from modules.git.salvage import list_salvages
 from modules.git.signing import try_signing
+from modules.git.worktree_gaps import worktree_gaps
 from modules.providers.choose import choose_model
 from modules.providers.presets import PRESETS
 from modules.records.errors import CrewyardError, PersonFault
@@ -91,6 +93,7 @@ def _with_settings(opened: Opened, settings: Settings, trust: TrustStatus) -> li
         *looked_at("MCP", lambda: _servers(opened, settings, is_trusted=is_trusted)),
         *looked_at("web", lambda: _web(settings)),
         *looked_at("network", lambda: _network(opened, settings)),
+        *looked_at("worktrees", lambda: _worktrees(opened, settings)),
     ]
 
 
@@ -291,6 +294,16 @@ def _network(opened: Opened, settings: Settings) -> Iterator[Finding]:
     _, missing = granted_folders(settings, opened.paths.root, opened.environment)
     for line in (*network_warnings(settings, probe(opened.environment)), *missing):
         yield warn("network", line, "Correct it in your own settings, or take it out.")
+
+
+def _worktrees(opened: Opened, settings: Settings) -> Iterator[Finding]:
+    lane, preparation = settings.lane, make_preparation(opened, settings, probe(opened.environment))
+    copied = len(preparation.copy_plan().paths)
+    done = f"set up by {lane.setup!r}" if lane.setup else "not set up"
+    yield ok("worktrees", f"{done}; {copied} files copied, {len(lane.link)} folders linked")
+    gaps = worktree_gaps(opened.repository, opened.repository.target_ref)
+    for line in (*preparation.problems(), *gaps):
+        yield warn("worktrees", line, "README tells what [lane] in team.toml does.")
 
 
 def _some(names: list[str]) -> str:

@@ -12,7 +12,7 @@ from modules.team.preparation import Preparation
 
 
 def make_preparation(
-    opened: Opened, settings: Settings, sandbox: Probe, writable: tuple[Path, ...]
+    opened: Opened, settings: Settings, sandbox: Probe, writable: tuple[Path, ...] = ()
 ) -> Preparation:
     """Returns what prepares the worktrees of a run; looks through Python environments."""
     root = opened.paths.root

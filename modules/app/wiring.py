@@ -69,6 +69,7 @@ from modules.safety.trust import TrustStatus
 from modules.safety.web_guard import WebGuard
 from modules.store.files import sweep_unfinished
 from modules.store.paths import Paths
+from modules.team.check import end_left_over_setups
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue
 from modules.team.supervisor import Supervisor
@@ -345,6 +346,7 @@ def _house(
 def _sweep(opened: Opened) -> list[str]:
     """Puts right what a dead lead left and deletes spilled output nobody needs any more."""
     paths = opened.paths
+    end_left_over_setups(paths.lanes)
     sweep_spills(paths.outputs, now=now())
     sweep_index_copies(opened.repository)
     sweep_cells(opened.repository)

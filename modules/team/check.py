@@ -108,6 +108,11 @@ def end_left_over_checks(lanes: Path) -> None:
     end_marked(f"{_MARK}={lanes}/{CHECK_TREE_PREFIX}")
 
 
+def end_left_over_setups(lanes: Path) -> None:
+    """The same for what set up workers' lanes; only the lead may, for it starts them."""
+    end_marked(f"{_MARK}={lanes}/t")
+
+
 _COULD_NOT_RUN = CheckOutcome.COULD_NOT_RUN
 
 

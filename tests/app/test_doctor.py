@@ -21,7 +21,7 @@ KEY = "sk-never-to-be-shown-1"
 TOPICS = {
     *("program", "git", "sandbox", "sandbox bwrap", "sandbox landlock", "repository", "board"),
     *("lanes", "landed", "kept work", "lead", "disk", "settings", "trust", "check", "keys"),
-    *("model", "worker model", "rules", "MCP", "web", "network"),
+    *("model", "worker model", "rules", "MCP", "web", "network", "worktrees"),
 }
 
 
@@ -108,6 +108,18 @@ def test_what_agents_reach_is_told_and_what_of_it_does_nothing(
     assert opened.text == "workers' commands reach pypi.org, sandboxed MCP servers everything"
     assert {finding.state for finding in told} == {State.WARN}
     assert "~/no-such" in told[-1].text
+
+
+def test_what_worktrees_get_is_told_and_what_of_it_does_nothing(
+    repo: Repo, own_environment: Path
+) -> None:
+    own(own_environment, "settings.toml", '[lane]\ncopy = ["*.txt"]\nsetup = "make deps"\n')
+
+    said, *told = about("worktrees", repo.root)
+
+    assert said.text == "set up by 'make deps'; 0 files copied, 0 folders linked"
+    assert [finding.state for finding in told] == [State.WARN]
+    assert "'a.txt' is not ignored by git" in told[0].text
 
 
 def test_settings_of_the_repository_are_told_with_what_was_said_of_them(

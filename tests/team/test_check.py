@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from modules.records.merges import CheckOutcome
-from modules.team.check import CheckRun, end_left_over_checks, run_check
+from modules.team.check import CheckRun, end_left_over_checks, end_left_over_setups, run_check
 from tests.repos import ends
 
 
@@ -137,8 +138,11 @@ asyncio.run(_check(Path({str(tmp_path)!r}), "echo $$ > {fifo}; sleep 300"))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tree", "end"), [("check-1", end_left_over_checks), ("t1-1-x", end_left_over_setups)]
+)
 def test_end_left_over_checks_when_their_owner_was_killed_then_daemons_die_too(
-    tmp_path: Path,
+    tmp_path: Path, tree: str, end: Callable[[Path], None]
 ) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -147,15 +151,15 @@ def test_end_left_over_checks_when_their_owner_was_killed_then_daemons_die_too(
 import asyncio
 from pathlib import Path
 from tests.team.test_check import _check
-asyncio.run(_check(Path({str(tmp_path)!r}), {daemon!r}, tree="check-1"))
+asyncio.run(_check(Path({str(tmp_path)!r}), {daemon!r}, tree={tree!r}))
 """
     with subprocess.Popen([sys.executable, "-c", owner]) as process:
         pid = int(fifo.read_text())
         process.send_signal(signal.SIGKILL)
-    end_left_over_checks(tmp_path / "elsewhere")
+    end(tmp_path / "elsewhere")
     survived = Path(f"/proc/{pid}").exists()
 
-    end_left_over_checks(tmp_path)
+    end(tmp_path)
 
     assert survived
     assert ends(pid)
