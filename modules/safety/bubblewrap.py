@@ -99,9 +99,17 @@ def _system(spec: JailSpec) -> list[_Mount]:
 
 
 def _hidden(spec: JailSpec) -> list[_Mount]:
-    return [
-        _empty(path) if path.is_dir() else (path, ("--ro-bind", "/dev/null", str(path)))
+    places = [(path, path) for path in spec.hidden]
+    # What lies in a folder that is seen in another place would be seen there, too.
+    places += [
+        (where / path.relative_to(what), path)
+        for what, where in spec.shown
         for path in spec.hidden
+        if path.is_relative_to(what)
+    ]
+    return [
+        _empty(place) if path.is_dir() else (place, ("--ro-bind", "/dev/null", str(place)))
+        for place, path in places
     ]
 
 

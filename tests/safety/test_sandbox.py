@@ -442,3 +442,29 @@ def test_link_in_place_of_a_shown_folder_would_be_written_through_without_a_jail
     ground.run("echo bad > $L/cache/file", SandboxKind.OFF)
 
     assert (cache / "file").read_text() == "bad\n"
+
+
+@pytest.mark.slow
+def test_what_is_hidden_in_a_shown_folder_is_hidden_in_its_other_place(ground: Ground) -> None:
+    need(SandboxKind.BWRAP)
+    cache, place = ground.root / "cache", ground.lane / "cache"
+    (cache / "keys").mkdir(parents=True)
+    place.mkdir()
+    for name in ("plain", ".env", "keys/one"):
+        (cache / name).write_text(name)
+    spec = ground.spec()
+    hidden = (*spec.hidden, cache / ".env", cache / "keys")
+    spec = replace(spec, hidden=hidden, shown=((cache, place),))
+    script = "cat $L/cache/plain $L/cache/.env $L/cache/keys/one; true"
+
+    done = subprocess.run(
+        jailed_argv(["/bin/bash", "-c", script], spec, SandboxKind.BWRAP),
+        cwd=ground.lane,
+        env=ground.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.stdout == b"plain"
