@@ -49,14 +49,22 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
 """Every worker's, run in the lead's process."""
 
 
+WORKER_TOOL_NAMES = frozenset(
+    tool.name
+    for tools in (LANE_TOOLS, WORKER_TOOLS, WEB_TOOLS, NETWORK_TOOLS, (PLAN_TOOL,))
+    for tool in tools
+)
+"""All a worker can have, but for the tools of MCP servers."""
+
+
 def worker_tools(
-    allowed: Collection[str], *, needs_plan: bool, may_ask_for_network: bool
+    allowed: Collection[str] | None, *, needs_plan: bool, may_ask_for_network: bool
 ) -> tuple[Tool[Any, CrewContext], ...]:
-    """Returns a worker's tools that run in the lead's process; `allowed` empty: all."""
+    """Returns a worker's tools that run in the lead's process; `allowed` None: all."""
     plan = (PLAN_TOOL,) if needs_plan else ()
     network = (*WEB_TOOLS, *(NETWORK_TOOLS if may_ask_for_network else ()))
     return (
         *WORKER_TOOLS,
         *plan,
-        *(tool for tool in network if not allowed or tool.name in allowed),
+        *(tool for tool in network if allowed is None or tool.name in allowed),
     )

@@ -21,7 +21,7 @@ from modules.app.budget import BudgetSpent
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
 from modules.app.finishing import finish
-from modules.app.gates import Toolset, make_pool, role_rules
+from modules.app.gates import Toolset, make_pool
 from modules.app.hand_in import HandIn
 from modules.app.house import House
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
@@ -196,7 +196,7 @@ class Attempts:
                 is_worker=True,
                 is_jailed=house.sandbox.is_jail,
                 mode=Mode.PLAN if hand_in.needs_plan else house.settings.mode,
-                rules=role_rules(role_name, role),
+                rules=role.rules,
                 ground=Ground(
                     root=place.lane.path,
                     main_checkout=house.paths.root,
@@ -239,7 +239,9 @@ class Attempts:
 
     def _assigned(self, member: Member, task: Task, place: AttemptPlace, role: Role) -> Assigned:
         house = self._house
-        names = tuple(tool.name for tool in LANE_TOOLS if not role.tools or tool.name in role.tools)
+        names = tuple(
+            tool.name for tool in LANE_TOOLS if role.tools is None or tool.name in role.tools
+        )
         return Assigned(
             worker=member.name,
             lane=str(place.lane.path),

@@ -16,7 +16,6 @@ from modules.records.decisions import Risk, ToolSubject
 from modules.records.errors import ModelFault
 from modules.records.messages import ToolCall, ToolSpec
 from modules.records.record import Record
-from modules.records.settings import Role, Rules, RuleText
 from modules.records.tooling import Place, Tool, ToolResult
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing, meets_rule
@@ -41,8 +40,8 @@ class Toolset:
     """None where the lane's tools run in a worker's process."""
     crew_tools: tuple[Tool[Any, CrewContext], ...]
     crew: CrewContext
-    allowed: tuple[str, ...] = ()
-    """Names of the tools a role may use; empty: all."""
+    allowed: tuple[str, ...] | None = None
+    """Names of the tools the agent may use beside its crew's; None: all."""
 
 
 def make_pool(
@@ -59,7 +58,7 @@ def make_pool(
         return own | {
             tool.name: _mcp_tool(house, tool)
             for tool in house.mcp.tools()
-            if not toolset.allowed or tool.name in toolset.allowed
+            if toolset.allowed is None or tool.name in toolset.allowed
         }
 
     def meets(rule: str, call: ToolCall) -> bool:
@@ -118,18 +117,9 @@ def caller_of(
     )
 
 
-def role_rules(name: str, role: Role) -> Rules:
-    """Returns a role's own rules."""
-
-    def texts(rules: tuple[str, ...]) -> tuple[RuleText, ...]:
-        return tuple(RuleText(text=text, source=f"role {name}") for text in rules)
-
-    return Rules(allow=texts(role.allow), ask=texts(role.ask), deny=texts(role.deny))
-
-
 def _own_tools(toolset: Toolset) -> dict[str, PooledTool]:
     def is_allowed(name: str) -> bool:
-        return not toolset.allowed or name in toolset.allowed
+        return toolset.allowed is None or name in toolset.allowed
 
     pool = {
         tool.name: _pooled(tool, toolset.lane)

@@ -6,7 +6,6 @@
 
 from collections.abc import Sequence
 
-from modules.app.gates import role_rules
 from modules.records.settings import Rules, RuleText, Settings
 from modules.safety.hook_matching import TOOL_EVENTS, Hook, HookEvent, dead_matchers
 from modules.safety.hook_settings import HookFile
@@ -45,10 +44,10 @@ def rule_warnings(settings: Settings, granted: Rules) -> list[str]:
     """Returns a line for each rule and each tool of a role that does nothing."""
     warnings = check_rules(settings.rules + granted, TOOL_NAMES)
     for name, role in settings.roles.items():
-        warnings += check_rules(role_rules(name, role), TOOL_NAMES)
+        warnings += check_rules(role.rules, TOOL_NAMES)
         warnings += [
             f"The role {name!r} names the tool {tool!r}, which there is not."
-            for tool in role.tools
+            for tool in role.tools or ()
             if tool not in TOOL_NAMES and not tool.startswith("mcp__")
         ]
     return warnings

@@ -35,6 +35,10 @@ class Mode(StrEnum):
         """0 for the least."""
         return list(Mode).index(self)
 
+    def at_most(self, limit: "Mode") -> "Mode":
+        """Returns the lower of the two."""
+        return min(self, limit, key=lambda mode: mode.rank)
+
 
 class Behavior(StrEnum):
     """What happens to a call."""

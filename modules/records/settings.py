@@ -16,21 +16,6 @@ Review = Literal["none", "lead", "person"]
 Positive = Annotated[float, Meta(gt=0)]
 
 
-class Role(Record):
-    """What workers of one role are told and may use."""
-
-    prompt: str = ""
-    plan: bool = False
-    """True where a worker hands in a plan and only reads until it is accepted."""
-    model: str = ""
-    """Model SPEC; empty: the crew's."""
-    tools: tuple[str, ...] = ()
-    """Names of the tools it may use; empty: all of a worker's."""
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-
 class ModelEntry(Record):
     """A model a person described in their own settings."""
 
@@ -64,6 +49,29 @@ class Rules(Record):
         return Rules(
             allow=self.allow + other.allow, ask=self.ask + other.ask, deny=self.deny + other.deny
         )
+
+
+class Role(Record):
+    """What workers of one role are told and may use."""
+
+    prompt: str = ""
+    plan: bool = False
+    """True where a worker hands in a plan and only reads until it is accepted."""
+    model: str = ""
+    """Model SPEC; empty: the crew's."""
+    tools: tuple[str, ...] | None = None
+    """Names of the tools it may use beside those every worker has; None: all of a worker's."""
+    rules: Rules = Rules()
+    """Its deny and ask rules add to the general ones, its allow rules narrow them."""
+
+
+def tools_of_both(
+    one: tuple[str, ...] | None, other: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    """Returns the tools that both allow; None allows all, an empty tuple none."""
+    if one is None or other is None:
+        return other if one is None else one
+    return tuple(name for name in one if name in other)
 
 
 class Limit(Record):

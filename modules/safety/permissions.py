@@ -9,7 +9,8 @@
 5. Whatever is left is asked about.
 
 A worker's rules are the lead's, with its role's deny and ask rules added; where its role has allow
-rules, only what both allow is allowed. A mode lowered in the lead lowers every agent's at once.
+rules, only what the lead's allow and those of each source of the role do is allowed. A mode
+lowered in the lead lowers every agent's at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -107,12 +108,17 @@ def _by_mode(standing: Standing, call: Call) -> Decision | None:
 
 def _by_rules(standing: Standing, call: Call, allow: Sequence[RuleText]) -> Decision:
     found = call.assessment
-    narrowing = standing.rules.allow
     rule = covering_rule(call, allow)
-    if rule is not None and (not narrowing or covering_rule(call, narrowing) is not None):
+    if rule is not None and all(covering_rule(call, own) for own in _narrowing(standing.rules)):
         return _decision(Behavior.ALLOW, found, rule=rule, why=f"the rule {rule.text} allows it")
     why = f"{found.why or 'it is not known to be safe'}; {standing.mode} mode asks about that"
     return _decision(Behavior.ASK, found, source="mode", why=why)
+
+
+def _narrowing(rules: Rules) -> list[list[RuleText]]:
+    """Returns a role's allow rules, those of each source by themselves."""
+    sources = dict.fromkeys(rule.source for rule in rules.allow)
+    return [[rule for rule in rules.allow if rule.source == source] for source in sources]
 
 
 def _is_contained(standing: Standing, call: Call) -> bool:
@@ -249,7 +255,7 @@ class PermissionManager:
         self, standing: Standing, tool: str, given: Mapping[str, Any], subject: Subject
     ) -> Decision:
         """Returns what happens to a call now."""
-        mode = min(standing.mode, self._mode, key=lambda mode: mode.rank)
+        mode = standing.mode.at_most(self._mode)
         rules = self.effective_rules(standing)
         return decide(replace(standing, mode=mode), tool, given, subject, rules)
 

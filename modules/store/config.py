@@ -4,7 +4,8 @@
    `settings.toml`, the environment (`CREWYARD_*`), the command line.
 2. The `team.toml` of a folder nobody trusts may only hold back: its ask and deny rules count,
    nothing else does; that it is broken is told all the same.
-3. A stronger source replaces a value; permission rules of all sources hold together.
+3. A stronger source replaces a value; permission rules of all sources hold together, and roles are
+   joined as role_settings says.
 4. An unknown key or a wrong value is an error that names the file and the nearest known key.
 5. `models` (addresses and keys), `web`, `mcp` and `sandbox` come from the person's own file alone.
 """
@@ -24,11 +25,9 @@ from modules.records.settings import (
     Environment,
     Limit,
     ModelEntry,
-    Role,
-    Rules,
-    RuleText,
     Settings,
 )
+from modules.store.role_settings import joined_roles, rules_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -179,17 +178,14 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         if "worker" in budget
         else settings.worker_budget,
         lane=replace(settings.lane, **_lane(given.get("lane", {}))),
-        rules=settings.rules + _rules(given.get("permissions", {}), source),
+        rules=settings.rules + rules_of(given.get("permissions", {}), source=source),
         web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
         is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),
         mcp_network=given.get("mcp", {}).get("network", settings.mcp_network),
         worker_network=sandbox.get("network", settings.worker_network),
         open_hosts=tuple(sandbox.get("hosts", settings.open_hosts)),
         writable=tuple(sandbox.get("writable", settings.writable)),
-        roles={
-            **settings.roles,
-            **msgspec.convert(given.get("roles", {}), type=dict[str, Role]),
-        },
+        roles=joined_roles(settings.roles, given.get("roles", {}), source=source),
         models={
             **settings.models,
             **msgspec.convert(given.get("models", {}), type=dict[str, ModelEntry]),
@@ -199,13 +195,6 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
 
 def _lane(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-
-
-def _rules(permissions: Mapping[str, list[str]], source: str) -> Rules:
-    def texts(name: str) -> tuple[RuleText, ...]:
-        return tuple(RuleText(text=text, source=source) for text in permissions.get(name, []))
-
-    return Rules(allow=texts("allow"), ask=texts("ask"), deny=texts("deny"))
 
 
 def _file_model(*, is_users: bool) -> "type[SettingsFile]":

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from modules.app.settings_check import settings_warnings
 from modules.records.errors import PersonFault
@@ -18,7 +18,7 @@ def rules(kind: str, *texts: str, source: str = "team.toml") -> Rules:
 
 
 def role(kind: str, text: str) -> Role:
-    return msgspec.convert({kind: [text]}, type=Role)
+    return Role(rules=rules(kind, text, source="team.toml, role qa"))
 
 
 def test_settings_that_all_do_something_give_no_warning(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_settings_that_all_do_something_give_no_warning(tmp_path: Path) -> None:
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [entry], "SessionStart": [entry]}}))
     settings = Settings(
         rules=rules("deny", "Bash(rm *)", "Read(.env)", "WebFetch(domain:x.org)", "mcp__docs"),
-        roles={"qa": Role(tools=("bash", "mcp__docs__find"), deny=("submit_work",))},
+        roles={"qa": Role(tools=("bash", "mcp__docs__find"), rules=rules("deny", "submit_work"))},
     )
 
     assert settings_warnings(settings, Rules(), [read_hooks(hooks)]) == ()
@@ -40,7 +40,7 @@ def test_each_thing_that_does_nothing_is_told_once_with_its_place(tmp_path: Path
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [dead, never], "Later": [dead]}}))
     settings = Settings(
         rules=rules("deny", "Bsh(rm *)", "Bsh(rm *)"),
-        roles={"qa": Role(tools=("bsh",), ask=("Grpe",))},
+        roles={"qa": replace(role("ask", "Grpe"), tools=("bsh",))},
     )
 
     found = settings_warnings(
@@ -51,7 +51,7 @@ def test_each_thing_that_does_nothing_is_told_once_with_its_place(tmp_path: Path
         "The allow rule 'WebFetch(x.org)' in 'grants' does nothing: "
         "write it as WebFetch(domain:…).",
         "The deny rule 'Bsh(rm *)' in 'team.toml' does nothing: there is no tool 'Bsh'.",
-        "The ask rule 'Grpe' in 'role qa' does nothing: there is no tool 'Grpe'.",
+        "The ask rule 'Grpe' in 'team.toml, role qa' does nothing: there is no tool 'Grpe'.",
         "The role 'qa' names the tool 'bsh', which there is not.",
         ".hooks.json: there is no event 'Later'; its hooks never run.",
         ".hooks.json, PreToolUse 1: the matcher 'Bsh' meets no tool.",
@@ -65,7 +65,7 @@ def test_malformed_rule_of_any_source_stops_the_start_and_is_named(kind: str, te
     sources = [
         (Settings(rules=rules(kind, text)), Rules(), "team.toml"),
         (Settings(), rules(kind, text, source="grants"), "grants"),
-        (Settings(roles={"qa": role(kind, text)}), Rules(), "role qa"),
+        (Settings(roles={"qa": role(kind, text)}), Rules(), "team.toml, role qa"),
     ]
 
     for settings, granted, source in sources:

@@ -123,6 +123,23 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
     )
 
 
+def test_role_of_both_files_is_held_to_both(sources: Sources) -> None:
+    sources.team_file.write_text(
+        '[roles.backend]\nprompt = "Be quick."\ndeny = ["Bash(git push)"]\nplan = true\n'
+    )
+    sources.user_file.write_text('[roles.backend]\nmodel = "a:b"\ntools = []\n')
+
+    source = f"{sources.team_file}, role backend"
+    assert sources.read().roles == {
+        "backend": Role(
+            prompt="Be quick.",
+            model="a:b",
+            plan=True,
+            rules=Rules(deny=(RuleText(text="Bash(git push)", source=source),)),
+        )
+    }
+
+
 @pytest.mark.parametrize(
     "line",
     [
