@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from modules.records.crew import WorkerView
+from modules.records.decisions import Mode
 from modules.records.merges import Entry
 from modules.records.tasks import Task, TaskDraft
 from modules.records.tooling import ToolResult
@@ -20,7 +21,13 @@ class CrewDesk(Protocol):
 
     def workers(self) -> list[WorkerView]: ...
 
-    def spawn(self, *, name: str, role: str, model: str) -> None: ...
+    def spawn(
+        self, *, name: str, role: str, model: str, tools: tuple[str, ...], mode: Mode | None
+    ) -> None:
+        """Adds a worker; raises ModelFault when it would have a tool there is not, or a mode above
+        the lead's.
+        """
+        ...
 
     async def shut_down(self, name: str) -> None: ...
 

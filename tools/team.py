@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from modules.records.crew import WorkerView
-from modules.records.decisions import Risk, ToolSubject
+from modules.records.decisions import Mode, Risk, ToolSubject
 from modules.records.record import Record
 from modules.records.tasks import TaskDraft
 from modules.records.tooling import Place, Tool, ToolResult
@@ -26,6 +26,17 @@ class Spawn(Record):
     name: Name
     role: Annotated[str, Meta(description="Takes tasks of this role and tasks without one.")] = ""
     model: Annotated[str, Meta(description="Model SPEC; empty: the crew's.")] = ""
+    tools: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="The tools it may use, beside submit_work and those to talk with, as far "
+            "as its role has them; empty: all of its role's."
+        ),
+    ] = ()
+    mode: Annotated[
+        Mode | None,
+        Meta(description="How much it may do unasked, not above your own mode; null: as you."),
+    ] = None
 
 
 class Assign(Record):
@@ -66,7 +77,13 @@ class Broadcast(Record):
 
 async def spawn_teammate(given: Spawn, context: CrewContext) -> ToolResult:
     """Adds a named worker to the crew."""
-    context.crew.spawn(name=given.name, role=given.role, model=given.model)
+    context.crew.spawn(
+        name=given.name,
+        role=given.role,
+        model=given.model,
+        tools=given.tools,
+        mode=given.mode,
+    )
     return ToolResult(text=f"{given.name} is there and takes tasks from the board.")
 
 
@@ -117,6 +134,10 @@ def worker_line(worker: WorkerView) -> str:
         parts.append(f"role {worker.role}")
     if worker.task is not None:
         parts.append(f"task {worker.task}")
+    if worker.mode is not None:
+        parts.append(f"mode {worker.mode}")
+    if worker.tools is not None:
+        parts.append(f"tools {', '.join(worker.tools)}")
     if worker.doing:
         parts.append(worker.doing)
     return " · ".join(parts)
@@ -147,7 +168,8 @@ ASK_TOOL: Tool[Any, CrewContext] = Tool(
 TEAM_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     Tool(
         name="spawn_teammate",
-        description="Adds a worker with a name and a role; it then takes tasks from the board.",
+        description="Adds a worker with a name and a role, and if you like with fewer tools or a "
+        "lower mode; it then takes tasks from the board.",
         input=Spawn,
         place=Place.LEAD,
         subject=lambda given: _safe(f"{given.name} {given.role}".strip()),

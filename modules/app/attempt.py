@@ -8,6 +8,8 @@ import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
 from modules.app.approval import approve_submission
@@ -34,7 +36,7 @@ from modules.records.errors import CrewyardError, PersonFault, QuotaFault
 from modules.records.exits import Exit
 from modules.records.messages import said
 from modules.records.protocol import Assigned
-from modules.records.settings import Role
+from modules.records.settings import Role, tools_of_both
 from modules.records.tasks import Claim, Task
 from modules.safety.ground import Ground
 from modules.safety.hook_matching import HookEvent
@@ -91,6 +93,7 @@ class Attempts:
         house = self._house
         role_name = member.role or task.draft.role
         role = house.settings.roles.get(role_name, Role())
+        role = replace(role, tools=tools_of_both(role.tools, member.tools))
         caller = self._caller(member, role_name, place)
         if not place.session.messages:
             await self._announce_lane(task, place.lane, caller)
@@ -157,7 +160,7 @@ class Attempts:
             session_id=session_id,
             transcript=house.paths.sessions / f"{session_id}.jsonl",
             folder=place.lane.path,
-            mode=house.permissions.mode,
+            mode=self._mode(member),
             agent=member.name,
             role=role_name,
         )
@@ -195,7 +198,7 @@ class Attempts:
                 role=role_name,
                 is_worker=True,
                 is_jailed=house.sandbox.is_jail,
-                mode=Mode.PLAN if hand_in.needs_plan else house.settings.mode,
+                mode=Mode.PLAN if hand_in.needs_plan else self._mode(member),
                 rules=role.rules,
                 ground=Ground(
                     root=place.lane.path,
@@ -208,6 +211,11 @@ class Attempts:
                 ),
             ),
         )
+
+    def _mode(self, member: Member) -> Mode:
+        """Returns how much a worker may do unasked now; never more than the lead."""
+        lead = self._house.permissions.mode
+        return lead if member.mode is None else member.mode.at_most(lead)
 
     def _head(
         self,

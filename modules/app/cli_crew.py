@@ -117,6 +117,8 @@ def team_json(opened: Opened) -> dict[str, object]:
                 "pid": worker.pid,
                 "since": worker.since.isoformat(),
                 "doing": worker.doing,
+                "tools": None if worker.tools is None else list(worker.tools),
+                "mode": worker.mode,
             }
             for worker in _workers(opened)
         ],

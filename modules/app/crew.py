@@ -14,15 +14,16 @@ from modules.app.run_hooks import draft_fields
 from modules.git.lane_state import Lane, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
 from modules.records.crew import WorkerView
-from modules.records.decisions import Answer
+from modules.records.decisions import Answer, Mode
 from modules.records.errors import ModelFault
 from modules.records.merges import Entry
 from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
-from modules.team.supervisor import Supervisor
+from modules.team.supervisor import Supervisor, is_crew_name
 from modules.team.task_board import BoardRefusal
+from tools.catalog import WORKER_TOOL_NAMES
 from tools.merge import REVIEW_ANSWERS, entry_line, entry_parts
 
 LEAD = "lead"
@@ -79,11 +80,26 @@ class Crew:
         """Returns the crew."""
         return self.supervisor.members()
 
-    def spawn(self, *, name: str, role: str, model: str) -> None:
-        """Adds a named worker."""
-        if name == LEAD:
-            raise ModelFault("The name 'lead' is the lead's.")
-        self.supervisor.add_teammate(name, role, model)
+    def spawn(
+        self, *, name: str, role: str, model: str, tools: tuple[str, ...], mode: Mode | None
+    ) -> None:
+        """Adds a named worker that may do no more than the lead; `tools` empty: all of its role."""
+        if name == LEAD or is_crew_name(name):
+            whose = "the lead's" if name == LEAD else "one of those the crew's own workers get"
+            raise ModelFault(f"The name {name!r} is {whose}; choose another.")
+        offered = WORKER_TOOL_NAMES | {tool.name for tool in self._house.mcp.tools()}
+        unknown = [tool for tool in tools if tool not in offered]
+        if unknown:
+            raise ModelFault(
+                f"A worker can have no tool {unknown[0]!r}; there are {', '.join(sorted(offered))}."
+            )
+        lead_mode = self._house.permissions.mode
+        if mode is not None and mode.rank > lead_mode.rank:
+            allowed = ", ".join(one for one in Mode if one.rank <= lead_mode.rank)
+            raise ModelFault(
+                f"The mode {mode} is above the lead's, which is {lead_mode}; choose of: {allowed}."
+            )
+        self.supervisor.add_teammate(name, role, model, tools=tools or None, mode=mode)
 
     async def shut_down(self, name: str) -> None:
         """Ends a worker."""

@@ -14,12 +14,13 @@ import msgspec
 
 from modules.app.attempt_place import close_lane_safely, sweep_temporary
 from modules.app.crew import Crew
+from modules.app.crew_file import read_crew
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
 from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import finish_closing, list_lanes
-from modules.records.crew import CrewView
+from modules.records.crew import CrewView, WorkerView
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
 from modules.records.exits import Exit
@@ -29,7 +30,7 @@ from modules.store.files import write_atomically
 from modules.store.locks import LeadLock
 from modules.store.watch import changes
 from modules.team.board_rules import UNDER_WAY, current_claim
-from modules.team.supervisor import Supervisor
+from modules.team.supervisor import Supervisor, is_crew_name
 
 
 class Run:
@@ -106,9 +107,11 @@ class Run:
             house.events.notice(line)
         await asyncio.to_thread(house.queue.recover)
         house.merging.settle_board()
+        left = read_crew(house.paths.crew)  # before this lead writes its own
+        workers = {} if left is None else {(view.name, view.task): view for view in left.workers}
         for task in house.board.tasks():
             if task.status in UNDER_WAY and not house.merging.holds(current_claim(task)):
-                self._take_up(task)
+                self._take_up(task, workers.get((task.worker, task.task_id)))
         await self._close_left_lanes()
         self._touched = {
             task.task_id
@@ -124,13 +127,16 @@ class Run:
             )
         )
 
-    def _take_up(self, task: Task) -> None:
-        """Goes on with an attempt that a dead lead left, or gives its task back."""
+    def _take_up(self, task: Task, earlier: WorkerView | None) -> None:
+        """Goes on with an attempt that a dead lead left, or gives its task back.
+
+        Given back is also the task of a teammate of which nobody knows any more what it may do.
+        """
         house = self.house
         place = house.paths.lanes / task.lane
-        if task.lane and place.is_dir():
+        if task.lane and place.is_dir() and (earlier or is_crew_name(task.worker)):
             house.events.notice(f"Task {task.task_id} goes on where the last lead left it.")
-            self.supervisor.take_up(task)
+            self.supervisor.take_up(task, earlier)
             return
         house.board.release(
             current_claim(task),

@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
+from modules.records.decisions import Mode
 from modules.records.record import Record
 
 
@@ -28,6 +29,14 @@ class WorkerView(Record, omit_defaults=False):
     since: datetime
     doing: str = ""
     """The tool it runs, or what it waits for."""
+    is_named: bool = False
+    """True for a teammate somebody asked for by name."""
+    model: str = ""
+    """Its own model; empty: that of its task, its role or the crew."""
+    tools: tuple[str, ...] | None = None
+    """The tools it may use of those its role has; None: all of them."""
+    mode: Mode | None = None
+    """Its own mode, which the lead's may be below; None: the lead's."""
 
 
 class CrewView(Record, omit_defaults=False):

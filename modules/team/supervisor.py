@@ -12,16 +12,19 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from modules.records.crew import WorkerState, WorkerView
+from modules.records.decisions import Mode
 from modules.records.errors import ModelFault
 from modules.records.tasks import Task
 from modules.team.task_board import TaskBoard
 
 MOST_TEAMMATES = 16
+_CREW_NAME = re.compile(r"w[1-9][0-9]*")
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +36,10 @@ class Member:
     is_named: bool
     """True for a teammate somebody asked for by name."""
     model: str
+    tools: tuple[str, ...] | None = field(default=None, kw_only=True)
+    """The tools it may use of those its role has; None: all of them."""
+    mode: Mode | None = field(default=None, kw_only=True)
+    """The most it may do unasked, never more than the lead; None: as much as the lead."""
     since: datetime
     clock: Callable[[], datetime]
     on_change: Callable[["Member", str], None]
@@ -63,6 +70,10 @@ class Member:
             pid=self.pid,
             since=self.since,
             doing=self.doing,
+            is_named=self.is_named,
+            model=self.model,
+            tools=self.tools,
+            mode=self.mode,
         )
 
 
@@ -117,13 +128,21 @@ class Supervisor:
             await self._sleep(looked_at)
             self._reap()
 
-    def add_teammate(self, name: str, role: str, model: str) -> Member:
+    def add_teammate(
+        self,
+        name: str,
+        role: str,
+        model: str,
+        *,
+        tools: tuple[str, ...] | None = None,
+        mode: Mode | None = None,
+    ) -> Member:
         """Adds a named teammate; raises ModelFault when the name is taken or the crew is full."""
         if name in self._members:
             raise ModelFault(f"A worker {name!r} is there already.")
         if len(self._members) >= MOST_TEAMMATES:
             raise ModelFault(f"The crew has {MOST_TEAMMATES} workers, the most there can be.")
-        member = self._new_member(name, role, is_named=True, model=model)
+        member = self._new_member(name, role, is_named=True, model=model, tools=tools, mode=mode)
         self.wake()
         return member
 
@@ -212,16 +231,27 @@ class Supervisor:
             if not is_started and not member.is_named:
                 self._drop(member)
         while self._has_room and self._board.has_work_for(self._free_name(), ""):
-            member = self._new_member(self._free_name(), "", is_named=False, model="")
+            member = self._new_member(self._free_name(), "", is_named=False)
             if not self._start(member):
                 self._drop(member)
                 return
 
-    def take_up(self, task: Task) -> None:
-        """Goes on with an attempt that was begun under an earlier lead, by a worker of its name."""
+    def take_up(self, task: Task, earlier: WorkerView | None) -> None:
+        """Goes on with an attempt that was begun under an earlier lead, by a worker of its name.
+
+        `earlier` is that worker as the earlier lead last wrote of it; what it may do stays.
+        """
         if task.worker in self._members:
             raise RuntimeError(f"{task.worker} is at another attempt already.")
-        self._begin(self._new_member(task.worker, "", is_named=False, model=""), task)
+        member = self._new_member(
+            task.worker,
+            earlier.role if earlier else "",
+            is_named=earlier is not None and earlier.is_named,
+            model=earlier.model if earlier else "",
+            tools=earlier.tools if earlier else None,
+            mode=earlier.mode if earlier else None,
+        )
+        self._begin(member, task)
 
     def _start(self, member: Member) -> bool:
         task = self._board.claim(worker=member.name, role=member.role, lease=self._lease)
@@ -265,12 +295,23 @@ class Supervisor:
     def _has_use_for(self, member: Member) -> bool:
         return member.is_named or self._board.has_work_for(member.name, member.role)
 
-    def _new_member(self, name: str, role: str, *, is_named: bool, model: str) -> Member:
+    def _new_member(
+        self,
+        name: str,
+        role: str,
+        *,
+        is_named: bool,
+        model: str = "",
+        tools: tuple[str, ...] | None = None,
+        mode: Mode | None = None,
+    ) -> Member:
         member = Member(
             name=name,
             role=role,
             is_named=is_named,
             model=model,
+            tools=tools,
+            mode=mode,
             since=self._clock(),
             clock=self._clock,
             on_change=self._on_change,
@@ -286,6 +327,11 @@ class Supervisor:
     def _drop(self, member: Member) -> None:
         if self._members.pop(member.name, None) is not None:
             member.set_state(WorkerState.GONE)
+
+
+def is_crew_name(name: str) -> bool:
+    """Returns whether the crew's own workers are named so."""
+    return _CREW_NAME.fullmatch(name) is not None
 
 
 def _raise_bug(job: "asyncio.Task[None]") -> None:

@@ -1,0 +1,108 @@
+"""What holds for a worker's attempt because of what its teammate was given, whoever leads."""
+
+from pathlib import Path
+
+import pytest
+
+from modules.app.run import Run
+from modules.records.decisions import Mode
+from modules.records.events import CallDenied, CallEnded
+from modules.records.tasks import TaskDraft
+from tests.app.runs import until_quiet, with_run
+from tests.scenarios.programs import (
+    assert_nothing_left,
+    calls,
+    make_repository,
+    post,
+    submit,
+    tasks,
+    worker,
+    write,
+)
+
+pytestmark = pytest.mark.slow
+
+NOTHING = submit(no_changes_reason="There is nothing to change.")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "sample", {"README.md": "a sample\n"})
+
+
+def role_settings(home: Path, text: str) -> None:
+    settings = home / "crewyard" / "settings.toml"
+    settings.parent.mkdir()
+    settings.write_text(text)
+
+
+def test_teammate_has_the_tools_that_it_and_its_role_have(
+    repository: Path, own_environment: Path
+) -> None:
+    role_settings(own_environment, '[roles.qa]\ntools = ["read_file", "grep"]\n')
+    script = [
+        worker(
+            "look",
+            calls({"read_file": {"path": "README.md"}}),
+            calls({"grep": {"pattern": "a"}}, expect="a sample"),
+            calls(write("sneaked.txt", "x"), expect="There is no tool 'grep'"),
+            calls(NOTHING, expect="There is no tool 'write_file'"),
+        )
+    ]
+
+    async def story(run: Run) -> None:
+        tools = ("read_file", "write_file")
+        run.crew.spawn(name="ann", role="qa", model="", tools=tools, mode=None)
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look", assignee="ann"))
+    with_run(repository, story, script=script)
+
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+    assert_nothing_left(repository)
+
+
+def test_teammate_in_a_lower_mode_than_the_lead_is_held_to_it(repository: Path) -> None:
+    script = [
+        worker("look", calls(write("a.txt", "x")), calls(NOTHING, expect="plan mode only reads"))
+    ]
+
+    async def story(run: Run) -> None:
+        run.crew.spawn(name="ann", role="", model="", tools=(), mode=Mode.PLAN)
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look", assignee="ann"))
+    with_run(repository, story, script=script, mode="yolo")
+
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+def test_mode_lowered_in_the_lead_holds_for_a_running_workers_next_call(repository: Path) -> None:
+    script = [
+        worker(
+            "look",
+            calls({"read_file": {"path": "README.md"}}),
+            calls(write("a.txt", "x"), expect="a sample"),
+            calls(NOTHING, expect="plan mode only reads"),
+        )
+    ]
+    denied: list[CallDenied] = []
+
+    async def story(run: Run) -> None:
+        def lower(event: object) -> None:
+            if isinstance(event, CallEnded) and event.tool == "read_file":
+                run.house.permissions.set_mode(Mode.PLAN)
+            if isinstance(event, CallDenied):
+                denied.append(event)
+
+        run.house.events.listen(lower)
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look"))
+    with_run(repository, story, script=script, mode="yolo")
+
+    assert [(event.tool, event.agent) for event in denied] == [("write_file", "w1")]
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
