@@ -46,8 +46,8 @@ class Preparation:
         self._has_read_only_places = has_read_only_places
         """True where the jails of checks can keep what was set up from being written."""
         self._ports: dict[str, int] = {}
-        self._set_up: dict[Path, str] = {}
-        """What worktrees were set up for, by this process: what another did proves nothing."""
+        self._set_up: dict[Path, tuple[str, list[int]]] = {}
+        """What worktrees were set up for by this process, and the inodes of what they keep."""
 
     @property
     def keeps(self) -> tuple[str, ...]:
@@ -132,9 +132,14 @@ class Preparation:
         if not self._settings.setup:
             return False
         has_all = bool(self.keeps) and all(_is_real_folder(folder / name) for name in self.keeps)
-        return not has_all or self._set_up.get(folder) != self._key(folder)
+        return not has_all or self._set_up.get(folder) != (self.key(folder), self._inodes(folder))
 
-    def _key(self, folder: Path) -> str:
+    def _inodes(self, folder: Path) -> list[int]:
+        # A run can't write to what is kept, but may move a folder above it away and make another.
+        return [(folder / name).lstat().st_ino for name in self.keeps]
+
+    def key(self, folder: Path) -> str:
+        """Returns what the files of a worktree would have set up; blocks."""
         patterns = self._settings.setup_key or LOCK_FILES
         found = {path for pattern in patterns for path in folder.glob(pattern)}
         files = {
@@ -145,9 +150,18 @@ class Preparation:
         return setup_key(self._settings.setup, files)
 
     async def set_up(
-        self, folder: Path, *, environment: Mapping[str, str], scratch: Path, log: Path
+        self,
+        folder: Path,
+        *,
+        environment: Mapping[str, str],
+        scratch: Path,
+        log: Path,
+        is_lasting: bool = False,
     ) -> str:
-        """Runs the command that sets a worktree up; returns why that failed, empty when not."""
+        """Runs the command that sets a worktree up; returns why that failed, empty when not.
+
+        `is_lasting` where what it makes may serve other commits: it runs the worktree's own code.
+        """
         command = self._settings.setup
         self.forget(folder)
         if not command:
@@ -162,7 +176,8 @@ class Preparation:
             wrap=self._wrap,
         )
         if run.exit_code == 0:
-            self._set_up[folder] = await to_its_end(lambda: self._key(folder))
+            if is_lasting:
+                await to_its_end(lambda: self._note(folder))
             return ""
         how = f"exit code {run.exit_code}" if run.exit_code is not None else "it did not end"
         return f"The setup command {command!r} failed ({run.why or how})."
@@ -173,6 +188,10 @@ class Preparation:
         # What git does not ignore in the checkout it would take for new work in the worktree.
         ignored = self._ignored(f"{name}/" for name in names)
         return [(root / name, folder / name) for name in names if f"{name}/" in ignored]
+
+    def _note(self, folder: Path) -> None:
+        if all(_is_real_folder(folder / name) for name in self.keeps):
+            self._set_up[folder] = (self.key(folder), self._inodes(folder))
 
     def _port(self, name: str) -> int | None:
         if name not in self._ports:

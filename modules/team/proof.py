@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from modules.git.check_tree import check_tree_path, check_tree_problem, point_check_tree
+from modules.git.refs import LANDED, read_ref
 from modules.git.repository import Repository
 from modules.git.run_git import GitFault
 from modules.records.merges import CheckOutcome, Receipt
@@ -141,30 +142,54 @@ class TreeProver:
                 # What was set up would be mixed with what is committed.
                 self._preparation.forget(check_tree_path(self._repository, job.lane))
                 keep = ()
-            self._point(job, keep)
+            self._point(job, job.commit, keep)
             if keep and self._preparation.is_due(check_tree_path(self._repository, job.lane)):
-                self._point(job, ())
+                self._point(job, job.commit, ())
         except (GitFault, OSError) as error:
             # A full disk, say; the queue waits and tells a person.
             return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=str(error))
         return None
 
-    def _point(self, job: Job, keep: Sequence[str]) -> None:
-        folder = point_check_tree(self._repository, job.lane, job.commit, keep=keep)
+    def _point(self, job: Job, commit: str, keep: Sequence[str]) -> None:
+        folder = point_check_tree(self._repository, job.lane, commit, keep=keep)
         self._preparation.furnish(folder)
 
     async def _set_up(self, job: Job) -> CheckRun | None:
-        """Sets the worktree up where that is due; returns the run that can't be when it fails."""
+        """Sets the worktree up where that is due; returns the run that can't be when it fails.
+
+        What serves other checks, too, is made by code that has landed, never by what is checked.
+        """
         folder = check_tree_path(self._repository, job.lane)
         if not await to_its_end(lambda: self._preparation.is_due(folder)):
             return None
-        why = await self._preparation.set_up(
-            folder,
-            environment=self._variables(job),
-            scratch=self._repository.paths.temporary / folder.name,
-            log=job.log,
-        )
+        keep = self._preparation.keeps
+        try:
+            is_lasting = bool(keep) and await to_its_end(lambda: self._is_as_landed(job, folder))
+            why = await self._preparation.set_up(
+                folder,
+                environment=self._variables(job),
+                scratch=self._repository.paths.temporary / folder.name,
+                log=job.log,
+                is_lasting=is_lasting,
+            )
+            if is_lasting and not why:
+                await to_its_end(lambda: self._point(job, job.commit, keep))
+        except (GitFault, OSError) as error:
+            why = str(error)
         return CheckRun(CheckOutcome.COULD_NOT_RUN, None, 0.0, why=why) if why else None
+
+    def _is_as_landed(self, job: Job, folder: Path) -> bool:
+        """Brings the worktree to what has landed if the same is set up for it; else leaves it."""
+        git, target = self._repository.git, self._repository.target
+        landed = read_ref(git, LANDED + target) or read_ref(git, self._repository.target_ref)
+        if not landed or git.fields("ls-tree", "-z", job.commit, *self._preparation.keeps):
+            return False
+        wanted = self._preparation.key(folder)
+        self._point(job, landed, ())
+        if self._preparation.key(folder) == wanted:
+            return True
+        self._point(job, job.commit, ())
+        return False
 
     def _variables(self, job: Job) -> dict[str, str]:
         folder = check_tree_path(self._repository, job.lane)

@@ -140,6 +140,7 @@ def test_setup_when_the_worktree_is_used_again_then_it_runs_once_for_each_state_
     command = counting(repo, "mkdir -p made && cat x.lock > made/installed")
     checks = Checks(repo, LaneSettings(setup=command, setup_key=("x.lock",), setup_makes=("made",)))
     first = repo.rev("main")
+    repo.git("checkout", "-q", "-b", "work")
     other_code = repo.commit({"a.txt": "b\n"}, "code")
     other_locks = repo.commit({"x.lock": "2\n"}, "locks")
 
@@ -181,6 +182,47 @@ def test_setup_when_a_commit_holds_what_it_makes_then_they_are_not_mixed(repo: R
     after = checks.prove("test -e made/installed && ! test -e made/planted", first)
 
     assert after.receipt.outcome is CheckOutcome.PASSED
+
+
+def test_setup_when_a_commit_changes_what_it_runs_then_nothing_of_that_serves_other_checks(
+    repo: Repo,
+) -> None:
+    """A worker's commit could otherwise bring a test runner that passes everything."""
+    good = repo.commit({"setup.sh": "mkdir -p made && echo good > made/runner\n"}, "setup")
+    checks = Checks(repo, LaneSettings(setup="sh setup.sh", setup_makes=("made",)))
+    repo.git("checkout", "-q", "-b", "evil")
+    poison = {"setup.sh": "mkdir -p made && echo poison > made/runner\n"}
+    evil = repo.commit(poison, "evil")
+    evil_locks = repo.commit({**poison, "x.lock": "2\n"}, "evil and other locks")
+    repo.git("checkout", "-q", "main")
+    settings = LaneSettings(setup="sh setup.sh", setup_key=("x.lock",), setup_makes=("made",))
+
+    first = checks.prove("grep -q good made/runner", evil)
+    after = checks.prove("grep -q good made/runner", good)
+    checks = Checks(repo, settings)
+    own = checks.prove("grep -q poison made/runner", evil_locks)
+    others = checks.prove("grep -q good made/runner", evil)
+
+    outcomes = [proof.receipt.outcome for proof in (first, after, own, others)]
+    assert outcomes == [CheckOutcome.PASSED] * 4
+
+
+def test_setup_when_a_run_puts_another_folder_in_place_of_what_is_kept_then_it_is_made_anew(
+    repo: Repo,
+) -> None:
+    """In its jail a run can't write `sub/made`, but it can move `sub` away."""
+    (repo.root / "sub").mkdir()
+    (repo.root / "sub" / "a").write_text("a\n")
+    repo.commit({}, "sub")
+    command = counting(repo, "mkdir -p sub/made && echo good > sub/made/runner")
+    checks = Checks(repo, LaneSettings(setup=command, setup_makes=("sub/made",)))
+    attack = "mv sub old && mkdir -p sub/made && cp old/a sub/a && echo poison > sub/made/runner"
+
+    checks.prove(attack)
+    after = checks.prove("grep -q good sub/made/runner")
+
+    assert after.receipt.outcome is CheckOutcome.PASSED
+    assert checks.setups() == 2
 
 
 def test_setup_when_it_fails_then_the_check_could_not_run_and_the_log_says_why(
