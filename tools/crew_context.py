@@ -32,7 +32,10 @@ class CrewDesk(Protocol):
     async def shut_down(self, name: str) -> None: ...
 
     def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
-        """Sends to one worker, or to all when `to` is None; returns how many got it."""
+        """Sends to one agent or `role:NAME`, or to all workers when `to` is None.
+
+        Returns how many got it; raises ModelFault when that is nobody.
+        """
         ...
 
     async def lane_lines(self) -> list[str]: ...

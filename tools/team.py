@@ -20,6 +20,16 @@ Name = Annotated[
 ]
 
 
+Content = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        description="The words. Up to 8,000 characters are told as they are; of more, up to 1 MB, "
+        "the head, with a file that holds all.",
+    ),
+]
+
+
 class Spawn(Record):
     """Input of spawn_teammate."""
 
@@ -59,8 +69,14 @@ class ShutDown(Record):
 class SendMessage(Record):
     """Input of send_message."""
 
-    to: Annotated[str, Meta(min_length=1, description="A worker's name, or `lead`.")]
-    content: Annotated[str, Meta(min_length=1)]
+    to: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="`lead`, a worker's name, or `role:NAME` for all who have that role now.",
+        ),
+    ]
+    content: Content
 
 
 class AskLead(Record):
@@ -72,7 +88,7 @@ class AskLead(Record):
 class Broadcast(Record):
     """Input of broadcast."""
 
-    content: Annotated[str, Meta(min_length=1)]
+    content: Content
 
 
 async def spawn_teammate(given: Spawn, context: CrewContext) -> ToolResult:
@@ -110,9 +126,9 @@ async def shutdown_teammate(given: ShutDown, context: CrewContext) -> ToolResult
 
 
 async def send_message(given: SendMessage, context: CrewContext) -> ToolResult:
-    """Sends a message to one agent."""
-    context.crew.send_mail(agent=context.agent, to=given.to, body=given.content)
-    return ToolResult(text=f"Sent to {given.to}.")
+    """Sends a message to one agent or to a role."""
+    count = context.crew.send_mail(agent=context.agent, to=given.to, body=given.content)
+    return ToolResult(text=f"Sent to {given.to}." if count == 1 else f"Sent to {count} workers.")
 
 
 async def ask_lead(given: AskLead, context: CrewContext) -> ToolResult:
@@ -149,7 +165,7 @@ def _safe(text: str = "") -> ToolSubject:
 
 MESSAGE_TOOL: Tool[Any, CrewContext] = Tool(
     name="send_message",
-    description="Sends a message to another agent; it reads it before its next step.",
+    description="Sends a message to another agent or to all of a role, read before the next step.",
     input=SendMessage,
     place=Place.LEAD,
     subject=lambda given: _safe(f"to {given.to}: {given.content[:80]}"),

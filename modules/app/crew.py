@@ -21,12 +21,12 @@ from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
+from modules.team.addresses import LEAD, everybody, recipients
 from modules.team.supervisor import Supervisor, is_crew_name
 from modules.team.task_board import BoardRefusal
 from tools.catalog import WORKER_TOOL_NAMES
 from tools.merge import REVIEW_ANSWERS, entry_line, entry_parts
 
-LEAD = "lead"
 _DIFF_CHARACTERS = 20_000
 
 
@@ -106,18 +106,24 @@ class Crew:
         await self.supervisor.remove_teammate(name)
 
     def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
-        """Sends to one agent, or to all workers when `to` is None."""
+        """Sends to one agent or a role, or to all workers when `to` is None."""
         body = self._house.mask.masked(body)
-        names = [worker.name for worker in self.workers()]
-        if to is not None and to not in {*names, LEAD}:
-            raise ModelFault(f"There is no agent {to!r}. There are: {', '.join([LEAD, *names])}.")
+        roles = {worker.name: self._role_now(worker) for worker in self.workers()}
+        if to is None:
+            readers = everybody(sender=agent, roles=roles)
+        else:
+            readers = recipients(to, sender=agent, roles=roles)
         if agent == LEAD and to is not None and self._questions.give(to, body):
             return 1
-        recipients = [to] if to is not None else [name for name in names if name != agent]
-        sent = self._house.mailbox.send(sender=agent, to=recipients, body=body)
-        if LEAD in recipients:
+        sent = self._house.mailbox.send(sender=agent, to=readers, body=body)
+        if LEAD in readers:
             self._house.events.notice(f"{agent} wrote to the lead: {body[:200]}")
         return sent
+
+    def _role_now(self, worker: WorkerView) -> str:
+        if worker.role or worker.task is None:
+            return worker.role
+        return self._house.board.task(worker.task).draft.role
 
     async def lane_lines(self) -> list[str]:
         """Returns every lane on one line."""
@@ -232,7 +238,8 @@ class Crew:
             raise ModelFault(f"{name} has sent no plan that waits for an answer.")
 
     def _write_lead(self, agent: str, words: str, how: str) -> None:
-        body = f"{words}\n(The worker waits: answer with {how}.)"
+        # Said first, so that it is told of the longest words as well.
+        body = f"(The worker waits: answer with {how}.)\n{words}"
         self.send_mail(agent=agent, to=LEAD, body=body)
 
     async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:

@@ -7,8 +7,10 @@ answered with the end, and what the worker still says is kept beside the task's 
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from modules.agent.brain import LocalBrain
 from modules.agent.tool_pool import Cleared, ToolPool
@@ -16,11 +18,13 @@ from modules.app.hand_in import HandIn
 from modules.app.host_pid import host_pid
 from modules.app.run_hooks import MOST_STOP_BLOCKS
 from modules.records.crew import WorkerState
+from modules.records.errors import ModelFault
 from modules.records.mail import MailSent
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
 from modules.records.protocol import Assigned
 from modules.records.tasks import Claim
 from modules.records.tooling import Place, ToolResult
+from modules.safety.fence import Fence
 from modules.team.broker import WorkerBroken
 from modules.team.mailbox import Mailbox, mail_text
 from modules.team.supervisor import Member
@@ -31,6 +35,8 @@ NUDGE = (
     "task needs no change, call it with no_changes_reason."
 )
 NUDGES = 2
+LONG_MAIL = "mail"
+"""Folder, in a worker's temporary one, where it finds the whole of long messages."""
 SILENT = "The worker ended without handing work in."
 STALE = "This attempt has ended; the task is no longer yours. What you brought is kept for review."
 _ENDED = ModelReply(
@@ -118,12 +124,29 @@ class WorkerDesk:
         warnings = await self._clash_letters()
         letters = self._mailbox.unread(self._member.name)
         if letters or warnings:
-            words = Text(text=mail_text([*letters, *warnings]))
+            told = [self._laid_beside(letter) for letter in letters]
+            kept_in = Path(self._assigned.temporary) / LONG_MAIL
+            words = Text(text=mail_text([*told, *warnings], kept_in=kept_in))
             incoming = Message(role="user", blocks=(*incoming.blocks, words))
         reply = await self._brain.reply(incoming)
         if letters:
             self._mailbox.mark_read(letters)
         return reply
+
+    def _laid_beside(self, letter: MailSent) -> MailSent:
+        """Puts the whole of a long message where the worker can read it, inside its jail."""
+        if not letter.whole:
+            return letter
+        whole = self._mailbox.whole_text(letter)
+        if whole is None:
+            return _cut(letter, "They are kept for some days only.")
+        try:
+            # Through the fence: the worker may have put a link there.
+            fence = Fence(Path(self._assigned.temporary))
+            fence.write_bytes(f"{LONG_MAIL}/{letter.whole}", whole)
+        except ModelFault as error:
+            return _cut(letter, str(error))
+        return letter
 
     async def _until_resumed(self) -> None:
         if not self._member.may_go.is_set():
@@ -187,3 +210,10 @@ class WorkerDesk:
     @property
     def _is_stale(self) -> bool:
         return not (self._hand_in.is_over or self._is_current)
+
+
+def _cut(letter: MailSent, why: str) -> MailSent:
+    """Returns a long message of which only the head can be told."""
+    left_out = letter.characters - len(letter.body)
+    note = f"[{left_out} characters more could not be laid beside you: {why} Ask {letter.sender}.]"
+    return replace(letter, body=f"{letter.body}\n{note}", whole="", characters=0)

@@ -17,7 +17,7 @@ from modules.records.exits import Exit
 from modules.records.messages import said
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hook_verdict import HookOutcome
-from modules.team.mailbox import Mailbox
+from modules.team.mailbox import Mailbox, mail_text
 
 LEAD = "lead"
 
@@ -79,9 +79,10 @@ class LeadAgent:
         """
         context = await self._admit(words)
         letters = self._mailbox.unread(LEAD)
+        mail = mail_text(letters, kept_in=self._mailbox.folder)
         lines, self._lines = self._lines, []
         first = "" if self._session.messages else self._opening()
-        parts = (first, words, context, events_message(lines, letters))
+        parts = (first, words, context, events_message(lines, mail))
         opening = "\n\n".join(part for part in parts if part)
         end = await run_turn(self._brain, self._pool, said(opening), Limits())
         self._mailbox.mark_read(letters)

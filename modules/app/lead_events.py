@@ -17,9 +17,8 @@ from modules.records.events import (
     TargetHeld,
     TaskChanged,
 )
-from modules.records.mail import MailSent
 from modules.records.tasks import TaskStatus
-from modules.team.mailbox import mail_text, without_our_tags
+from modules.team.mailbox import without_our_tags
 
 _TOLD = {
     TaskStatus.COMPLETED,
@@ -48,15 +47,14 @@ def event_line(event: AnyEvent) -> str:
             return ""
 
 
-def events_message(lines: Iterable[str], letters: Iterable[MailSent]) -> str:
-    """Returns one message of several events and letters; empty when there are none."""
+def events_message(lines: Iterable[str], mail: str) -> str:
+    """Returns one message of several events and the mail; empty when there is neither."""
     parts = []
     told = list(lines)
     if told:
         parts.append("<team-events>\n" + "\n".join(told) + "\n</team-events>")
-    words = mail_text(letters)
-    if words:
-        parts.append(words)
+    if mail:
+        parts.append(mail)
     return "\n".join(parts)
 
 

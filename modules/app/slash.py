@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from modules.app.crew import LEAD
 from modules.app.event_words import SHORT, first_sentence
 from modules.app.run import Run
 from modules.app.visible_text import visible_line
 from modules.records.errors import ModelFault
 from modules.records.merges import Entry
 from modules.records.tasks import Task
+from modules.team.addresses import LEAD
 from modules.team.mailbox import mail_text
 
 Shown = str | Table
@@ -143,7 +143,8 @@ def _verdict(entry: Entry) -> str:
 
 
 def _inbox(run: Run) -> Iterator[Shown]:
-    mail = mail_text(run.house.mailbox.unread(LEAD)).splitlines()
+    mailbox = run.house.mailbox
+    mail = mail_text(mailbox.unread(LEAD), kept_in=mailbox.folder).splitlines()
     questions = [
         f"{question.agent} asks: {question.tool} {question.text}"
         for question in run.house.questions.pending()

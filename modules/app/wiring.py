@@ -11,7 +11,7 @@ from modules.app.attempt import Attempts
 from modules.app.budget import Budget
 from modules.app.clash_watch import ClashWatch
 from modules.app.cli_options import LAST, RunOptions
-from modules.app.crew import LEAD, Crew
+from modules.app.crew import Crew
 from modules.app.crew_events import task_event, worker_event
 from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
@@ -69,6 +69,7 @@ from modules.safety.trust import TrustStatus
 from modules.safety.web_guard import WebGuard
 from modules.store.files import sweep_unfinished
 from modules.store.paths import Paths
+from modules.team.addresses import LEAD
 from modules.team.check import end_left_over_setups
 from modules.team.mailbox import Mailbox
 from modules.team.merge_queue import MergeQueue

@@ -18,6 +18,11 @@ class MailSent(MailRecord, tag="sent"):
     sender: str
     to: str
     body: str
+    """Its head where `whole` says more."""
+    whole: str = ""
+    """Name of the file below `.team/outputs` that holds all of it; empty: the body is all."""
+    characters: int = 0
+    """Of the whole message, where that is more than its body."""
 
 
 class MailRead(MailRecord, tag="read"):

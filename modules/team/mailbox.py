@@ -1,16 +1,27 @@
-"""Mail between agents: one journal, ids, read marks; delivered once, in the order it was sent."""
+"""Mail between agents: one journal, ids, read marks; delivered once, in the order it was sent.
 
+Of a long message the journal holds the head; all of it is in a file that is on disk before.
+"""
+
+import hashlib
 import html
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from pathlib import Path
 
-from modules.records.errors import ModelFault
+from modules.records.errors import ModelFault, PersonFault
+from modules.records.exits import Exit
 from modules.records.mail import AnyMailRecord, MailRead, MailSent
+from modules.store.files import write_atomically
 from modules.store.journal import Journal
 from modules.store.paths import Paths
 
-LONGEST_BODY_CHARACTERS = 100_000
+LARGEST_BODY_BYTES = 1_000_000
+LONGEST_BODY_CHARACTERS = 8_000
+"""Of a message that is told as a whole."""
+HEAD_CHARACTERS = 4_000
+"""Of a longer one, told with the file that holds all of it."""
 _OUR_TAG = re.compile(r"<(?=\s*/?\s*(?:message|team-events)\b)", re.I)
 
 
@@ -19,6 +30,8 @@ class Mailbox:
 
     def __init__(self, paths: Paths, *, clock: Callable[[], datetime]) -> None:
         self._clock = clock
+        self.folder = paths.outputs
+        """Where the whole of long messages is kept."""
         self._unread: dict[int, MailSent] = {}
         self._last_id = 0
         self._journal: Journal[AnyMailRecord] = Journal(
@@ -29,12 +42,14 @@ class Mailbox:
         """Puts a message to each recipient on disk and returns how many there are."""
         if not body.strip():
             raise ModelFault("A message needs words.")
-        if len(body) > LONGEST_BODY_CHARACTERS:
+        size_bytes = len(body.encode())
+        if size_bytes > LARGEST_BODY_BYTES:
             raise ModelFault(
-                f"The message has {len(body)} characters; the most is {LONGEST_BODY_CHARACTERS}. "
+                f"The message has {size_bytes} bytes; the most is {LARGEST_BODY_BYTES}. "
                 "Write the rest to a file and name it."
             )
         recipients = list(dict.fromkeys(to))
+        whole = self._kept(body) if recipients and len(body) > LONGEST_BODY_CHARACTERS else ""
         self._journal.append(
             lambda: [
                 MailSent(
@@ -42,7 +57,9 @@ class Mailbox:
                     mail_id=self._last_id + number,
                     sender=sender,
                     to=recipient,
-                    body=body,
+                    body=body[:HEAD_CHARACTERS] if whole else body,
+                    whole=whole,
+                    characters=len(body) if whole else 0,
                 )
                 for number, recipient in enumerate(recipients, start=1)
             ]
@@ -65,6 +82,27 @@ class Mailbox:
             ]
         )
 
+    def whole_text(self, letter: MailSent) -> bytes | None:
+        """Returns all of a long message; None where its file has been swept away meanwhile."""
+        try:
+            return (self.folder / letter.whole).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _kept(self, body: str) -> str:
+        """Writes a body to a file named after its content and returns the name."""
+        content = without_our_tags(body).encode()
+        name = f"mail-{hashlib.sha256(content).hexdigest()[:16]}.txt"
+        try:
+            write_atomically(self.folder / name, content)
+        except OSError as error:
+            raise PersonFault(
+                f"A long message can't be written to {self.folder}: {error.strerror}.",
+                hint="Make room on that disk, and that folder one you may write.",
+                exit_code=Exit.FAILED,
+            ) from error
+        return name
+
     def _apply(self, record: AnyMailRecord) -> None:
         match record:
             case MailSent():
@@ -76,15 +114,25 @@ class Mailbox:
                 self._unread.pop(record.mail_id, None)
 
 
-def mail_text(letters: Iterable[MailSent]) -> str:
+def mail_text(letters: Iterable[MailSent], *, kept_in: Path) -> str:
     """Returns messages as one block of text for an agent's conversation.
 
-    No body can look as if it were another message, or from somebody else.
+    `kept_in` is where the reader finds the whole of long ones. No body can look as if it were
+    another message, or from somebody else.
     """
     return "\n".join(
         f'<message from="{html.escape(letter.sender)}" sent="{letter.at:%H:%M:%S}">\n'
-        f"{without_our_tags(letter.body)}\n</message>"
+        f"{without_our_tags(letter.body)}{_rest(letter, kept_in)}\n</message>"
         for letter in letters
+    )
+
+
+def _rest(letter: MailSent, kept_in: Path) -> str:
+    if not letter.whole:
+        return ""
+    return (
+        f"\n[These are {len(letter.body)} of {letter.characters} characters. The whole message is "
+        f"in {kept_in / letter.whole}; read_file shows it.]"
     )
 
 

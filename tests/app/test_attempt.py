@@ -11,9 +11,11 @@ from modules.records.tasks import TaskDraft
 from tests.app.runs import until_quiet, with_run
 from tests.scenarios.programs import (
     assert_nothing_left,
+    bash,
     calls,
     make_repository,
     post,
+    skip_without,
     submit,
     tasks,
     worker,
@@ -105,4 +107,30 @@ def test_mode_lowered_in_the_lead_holds_for_a_running_workers_next_call(reposito
     with_run(repository, story, script=script, mode="yolo")
 
     assert [(event.tool, event.agent) for event in denied] == [("write_file", "w1")]
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "landlock"])
+def test_worker_reads_all_of_a_long_message_inside_its_jail(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str
+) -> None:
+    skip_without(sandbox)
+    monkeypatch.setenv("CREWYARD_SANDBOX", sandbox)
+    script = [
+        worker(
+            "look",
+            calls(bash("ls .. ../../.team/outputs; cat $TMPDIR/mail/*"), expect="of 9007 charac"),
+            calls(NOTHING, expect="(?s)x{5000}.*THE END"),
+        )
+    ]
+
+    async def story(run: Run) -> None:
+        run.crew.spawn(name="ann", role="qa", model="", tools=(), mode=None)
+        run.crew.send_mail(agent="lead", to="role:qa", body="x" * 9_000 + "THE END")
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look", assignee="ann"))
+    with_run(repository, story, script=script)
+
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)

@@ -104,6 +104,8 @@ class Office:
         assert task is not None
         self.claim = current_claim(task)
         self.lane = case.lane(1)
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
         member = Member(
             name="w1",
             role="",
@@ -152,7 +154,7 @@ class Office:
             assigned=Assigned(
                 worker="w1",
                 lane=str(self.lane.path),
-                temporary="",
+                temporary=str(self.temporary),
                 environment={},
                 tools=("bash",),
                 opening=said("go"),
@@ -324,3 +326,56 @@ def test_nothing_a_worker_writes_counts_once_another_has_its_task_and_all_is_kep
         ]
 
     asyncio.run(work())
+
+
+LONG = "x" * 9_000 + "THE END"
+
+
+def test_long_message_is_laid_where_the_worker_can_read_all_of_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        office = Office(tmp_path)
+        office.mailbox.send(sender="lead", to=["w1"], body=LONG)
+        await office.desk.think(said("go on"))
+
+        (laid,) = (office.temporary / "mail").iterdir()
+        assert laid.read_text() == LONG
+        assert f"The whole message is in {laid}; read_file" in last_words(office)
+
+    asyncio.run(story())
+
+
+def test_link_in_the_place_of_the_mail_leads_nothing_outside(tmp_path: Path) -> None:
+    async def story() -> None:
+        office, elsewhere = Office(tmp_path), tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (office.temporary / "mail").symlink_to(elsewhere)
+        (office.temporary / "mail" / "unguarded").write_text("got out")
+        assert [path.name for path in elsewhere.iterdir()] == ["unguarded"]
+        office.mailbox.send(sender="lead", to=["w1"], body=LONG)
+        await office.desk.think(said("go on"))
+
+        assert [path.name for path in elsewhere.iterdir()] == ["unguarded"]
+        assert "characters more could not be laid beside you" in last_words(office)
+        assert office.mailbox.unread("w1") == []
+
+    asyncio.run(story())
+
+
+def test_long_message_whose_file_was_swept_away_is_told_by_its_head(tmp_path: Path) -> None:
+    async def story() -> None:
+        office = Office(tmp_path)
+        office.mailbox.send(sender="lead", to=["w1"], body=LONG)
+        for path in office.mailbox.folder.iterdir():
+            path.unlink()
+        await office.desk.think(said("go on"))
+
+        assert (
+            "[5007 characters more could not be laid beside you: They are kept for some days only. "
+            "Ask lead.]"
+        ) in last_words(office)
+
+    asyncio.run(story())
+
+
+def last_words(office: Office) -> str:
+    return office.model.requests[-1].messages[-1].text
