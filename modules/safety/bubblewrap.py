@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from modules.safety import egress_relay
-from modules.safety.jail import GitGround, JailSpec
+from modules.safety.jail import BRANCH_LOGS, GitGround, JailSpec
 
 _NAMESPACES = (
     "--unshare-user",
@@ -138,7 +138,7 @@ def _git(git: GitGround) -> list[_Mount]:
         _writable(common / "objects"),
         *_shown_if_there(common / "objects", ("pack", "info")),
         _writable(common / git.branch_folder),
-        _empty(common / "logs" / git.branch_folder),
+        _empty(common / BRANCH_LOGS),
         _writable(git.admin_dir),
         *_shown_if_there(git.admin_dir, _ADMIN_READABLE),
     ]

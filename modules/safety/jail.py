@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from modules.records.record import Record
 from modules.records.settings import Network
 
+BRANCH_LOGS = "logs/refs/heads"
+"""Where git keeps the logs of branches; unlike the folders in it, git never removes it."""
+
 
 class SandboxKind(StrEnum):
     """What keeps a process in."""

@@ -16,7 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from modules.safety.jail import GitGround, JailSpec, SandboxKind, private_home, private_programs
+from modules.safety.jail import (
+    BRANCH_LOGS,
+    GitGround,
+    JailSpec,
+    SandboxKind,
+    private_home,
+    private_programs,
+)
 from modules.store.files import write_atomically
 
 _GIT_UNDER_LANDLOCK = """\
@@ -72,8 +79,8 @@ def object_folders(git: GitGround) -> tuple[Path, ...]:
 
 
 def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
-    for parent in (git.common_dir, git.common_dir / "logs"):
-        (parent / git.branch_folder).mkdir(parents=True, exist_ok=True)
+    for name in (git.branch_folder, BRANCH_LOGS):
+        (git.common_dir / name).mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a link counts as there, too
         (git.admin_dir / "config.worktree").open("x").close()
     if kind not in _WITHOUT_LOGS:

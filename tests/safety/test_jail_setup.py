@@ -29,7 +29,7 @@ def test_home_and_git_folders_are_made_and_making_them_again_is_harmless(
         prepare_jail(spec, SandboxKind.BWRAP, person=Nobody())
 
     assert (tmp_path / "tmp/home").stat().st_mode & 0o777 == 0o700
-    for name in ("refs/heads/wt", "logs/refs/heads/wt"):
+    for name in ("refs/heads/wt", "logs/refs/heads"):
         assert (tmp_path / "git" / name).is_dir()
     assert (tmp_path / "git/worktrees/one/config.worktree").read_bytes() == b""
     assert list((tmp_path / "git/objects").iterdir()) == []

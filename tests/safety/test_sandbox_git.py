@@ -225,3 +225,20 @@ def test_revert_apply_archive_and_fetch_from_here_work(ground: Ground, kind: San
 
     assert git(ground, "log", "-2", "--format=%s") == 'Revert "b"\nb'
     assert git(ground, "branch", "--show-current") == "wt/more"
+
+
+def test_commit_works_after_git_outside_removed_another_branch_and_without_our_environment(
+    ground: Ground, kind: SandboxKind
+) -> None:
+    """Deleting a branch takes the folder of its log along when that is empty."""
+    git(ground, "branch", "wt/over")
+    shutil.rmtree(ground.git / "logs/refs/heads/wt", ignore_errors=True)
+    git(ground, "branch", "-D", "wt/over")
+
+    run(ground, kind, "echo x > x; git add x; git commit -qm x")
+
+    assert git(ground, "log", "-1", "--format=%s", "wt/one") == "x"
+    if kind is SandboxKind.BWRAP:
+        bare = "env -i PATH=$PATH HOME=$HOME git"
+        run(ground, kind, f"echo y > y; {bare} add y; {bare} commit -qm y")
+        assert git(ground, "log", "-1", "--format=%s", "wt/one") == "y"
