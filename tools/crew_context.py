@@ -29,7 +29,9 @@ class CrewDesk(Protocol):
         """
         ...
 
-    async def shut_down(self, name: str) -> None: ...
+    async def shut_down(self, name: str) -> None:
+        """Ends a worker; returns once its process and all it started are gone."""
+        ...
 
     def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
         """Sends to one agent or `role:NAME`, or to all workers when `to` is None.

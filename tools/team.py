@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from modules.records.crew import WorkerView
 from modules.records.decisions import Mode, Risk, ToolSubject
+from modules.records.protocol import STOP_LIMITS
 from modules.records.record import Record
 from modules.records.tasks import TaskDraft
 from modules.records.tooling import Place, Tool, ToolResult
@@ -120,7 +121,7 @@ async def list_teammates(given: ListTeammates, context: CrewContext) -> ToolResu
 
 
 async def shutdown_teammate(given: ShutDown, context: CrewContext) -> ToolResult:
-    """Ends a worker; true only once its process is gone."""
+    """Ends a worker; says so only once its process and all it started are gone."""
     await context.crew.shut_down(given.name)
     return ToolResult(text=f"{given.name} is gone.")
 
@@ -209,7 +210,10 @@ TEAM_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     ),
     Tool(
         name="shutdown_teammate",
-        description="Ends a worker; its unfinished task goes back to the board.",
+        description="Ends a worker: it is asked, told (SIGTERM) when it is still there after "
+        f"{STOP_LIMITS.ask_seconds:.0f} s, and killed (SIGKILL) after "
+        f"{STOP_LIMITS.term_seconds:.0f} s more, with all it started. Its unfinished task goes "
+        "back to the board, and what it had not handed in is kept.",
         input=ShutDown,
         place=Place.LEAD,
         subject=lambda given: _safe(given.name),

@@ -27,6 +27,7 @@ from modules.app.gates import Toolset, make_pool
 from modules.app.hand_in import HandIn
 from modules.app.house import House
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
+from modules.app.worker_end import left_words
 from modules.app.worker_process import WorkerLost, networked_lane, run_worker, worker_environment
 from modules.context.prompts import task_opening, worker_prompt
 from modules.git.lane_state import Lane
@@ -143,8 +144,18 @@ class Attempts:
         def started(pid: int) -> None:
             member.pid = pid
 
+        def ended(left: list[int]) -> None:
+            member.left_behind = left
+            if left:
+                house.events.notice(f"Of the worker {member.name} {left_words(left)}.")
+
         await run_worker(
-            house, lane=place.lane, temporary=place.temporary, desk=desk, on_start=started
+            house,
+            lane=place.lane,
+            temporary=place.temporary,
+            desk=desk,
+            on_start=started,
+            on_end=ended,
         )
         if desk.failure:
             hand_in.keep_result(desk.failure, outcome="not handed in")

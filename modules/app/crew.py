@@ -11,6 +11,7 @@ from modules.app.house import House
 from modules.app.lane_text import lane_text
 from modules.app.reviews import Reviews, ask_person
 from modules.app.run_hooks import draft_fields
+from modules.app.worker_end import left_words
 from modules.git.lane_state import Lane, inspect_lane
 from modules.git.lanes import CloseAction, Closed, close_lane, list_lanes
 from modules.records.crew import WorkerView
@@ -102,8 +103,10 @@ class Crew:
         self.supervisor.add_teammate(name, role, model, tools=tools or None, mode=mode)
 
     async def shut_down(self, name: str) -> None:
-        """Ends a worker."""
-        await self.supervisor.remove_teammate(name)
+        """Ends a worker; raises ModelFault where something of it is still there."""
+        left = await self.supervisor.remove_teammate(name)
+        if left:
+            raise ModelFault(f"{name} is off the crew, but {left_words(left)}.")
 
     def send_mail(self, *, agent: str, to: str | None, body: str) -> int:
         """Sends to one agent or a role, or to all workers when `to` is None."""

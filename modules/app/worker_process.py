@@ -5,8 +5,6 @@ being served: what it still brings is kept for review. It is killed when it stay
 """
 
 import asyncio
-import contextlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -17,10 +15,11 @@ from msgspec.structs import replace
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
 from modules.app.program import MAIN
+from modules.app.worker_end import end_worker, signal_group
 from modules.git.lane_state import Lane
 from modules.git.worktrees import admin_folder
 from modules.records.errors import CrewyardError, PersonFault
-from modules.records.protocol import LONGEST_LINE_BYTES
+from modules.records.protocol import LONGEST_LINE_BYTES, STOP_LIMITS
 from modules.safety.child_environment import child_environment
 from modules.safety.fence import Fence
 from modules.safety.hidden_places import hidden_places
@@ -30,7 +29,6 @@ from modules.safety.sandbox import jailed_argv
 from modules.team.broker import Broker
 from tools.lane_context import LaneContext
 
-STOP_SECONDS = 3.0
 CHECKS_UNTIL_LOST = 2
 LEASES_UNTIL_KILLED = 5
 
@@ -46,10 +44,12 @@ async def run_worker(
     temporary: Path,
     desk: WorkerDesk,
     on_start: Callable[[int], None],
+    on_end: Callable[[list[int]], None],
 ) -> None:
     """Runs a worker in its lane until it ends; whatever it started has ended when this returns.
 
-    `on_start` gets the process's id. Raises WorkerLost when it died, and what answering it raised.
+    `on_start` gets the process's id, `on_end` the processes the kernel could not end. Raises
+    WorkerLost when it died, and what answering it raised.
     """
     process = await _start(house, lane, temporary)
     on_start(process.pid)
@@ -63,7 +63,7 @@ async def run_worker(
         raise _first(group) from None
     finally:
         watch.cancel()
-        await _end(process)
+        on_end(await end_worker(process, mark=worker_mark(temporary), limits=STOP_LIMITS))
     if process.returncode:
         raise WorkerLost(f"The worker died ({_ending(process.returncode)}).")
 
@@ -73,6 +73,11 @@ def worker_environment(house: House, temporary: Path) -> dict[str, str]:
     return child_environment(
         house.environment.variables, temporary=temporary, network=house.settings.worker_network
     )
+
+
+def worker_mark(temporary: Path) -> str:
+    """Returns what all a worker starts carries in its environment, and nobody else's processes."""
+    return f"TMPDIR={temporary}\0"
 
 
 def networked_lane(house: House, lane: Lane, temporary: Path) -> LaneContext | None:
@@ -153,24 +158,7 @@ async def _watch(
         if silent_checks == CHECKS_UNTIL_LOST:
             desk.lose_claim(f"The worker was silent for {desk.silent_seconds:.0f} s.")
         if silent_checks == LEASES_UNTIL_KILLED:
-            _kill_group(process.pid)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ends a worker and everything in its process group, and waits for it."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), STOP_SECONDS)
-    except TimeoutError:
-        _kill_group(process.pid)
-        await process.wait()
-    _kill_group(process.pid)
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):  # everybody of the group has gone already
-        os.killpg(pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
 
 
 def _ending(code: int) -> str:

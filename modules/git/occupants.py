@@ -30,12 +30,18 @@ def occupants(folder: Path) -> list[str]:
 def end_marked(mark: str) -> None:
     """Kills every process with a variable in its environment that begins with `mark`."""
     for _ in range(_KILL_PASSES):
-        found = [int(p.name) for p in _PROC.glob("[0-9]*") if _carries(p, os.fsencode(mark))]
+        found = marked(mark)
         if not found:
             return
         for pid in found:
             with contextlib.suppress(ProcessLookupError):  # It ended by itself.
                 os.kill(pid, signal.SIGKILL)
+
+
+def marked(mark: str) -> list[int]:
+    """Returns the processes with a variable in their environment that begins with `mark`."""
+    data = os.fsencode(mark)
+    return sorted(int(p.name) for p in _PROC.glob("[0-9]*") if _carries(p, data))
 
 
 def _carries(process: Path, mark: bytes) -> bool:

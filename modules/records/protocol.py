@@ -10,6 +10,25 @@ from modules.records.tooling import ToolResult
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
 
 
+class StopLimits(Record):
+    """How long each step may take that ends a worker."""
+
+    ask_seconds: float = 5.0
+    """From the request to end by itself to SIGTERM."""
+    term_seconds: float = 3.0
+    """From SIGTERM to SIGKILL."""
+    kill_seconds: float = 2.0
+    """From SIGKILL to the report of what the kernel can't end."""
+
+    @property
+    def whole_seconds(self) -> float:
+        """How long all of it may take."""
+        return self.ask_seconds + self.term_seconds + self.kill_seconds
+
+
+STOP_LIMITS = StopLimits()
+
+
 class WorkerMessage(Record, tag_field="op"):
     """From a worker to its lead."""
 

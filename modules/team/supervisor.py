@@ -47,6 +47,8 @@ class Member:
     task: int | None = None
     pid: int | None = None
     doing: str = ""
+    left_behind: list[int] = field(default_factory=list)
+    """Processes of its last attempt that the kernel could not end."""
     is_leaving: bool = False
     job: "asyncio.Task[None] | None" = field(default=None, repr=False)
     may_go: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
@@ -171,13 +173,14 @@ class Supervisor:
             raise ModelFault(f"There is no worker {name!r}.")
         return [self._members[name]]
 
-    async def remove_teammate(self, name: str) -> None:
-        """Ends a worker and what it works on; returns when its process is gone."""
+    async def remove_teammate(self, name: str) -> list[int]:
+        """Ends a worker and what it works on; returns the processes the kernel could not end."""
         member = self._members.get(name)
         if member is None:
             raise ModelFault(f"There is no worker {name!r}.")
         member.set_state(WorkerState.STOPPING)
         await self._end([member])
+        return member.left_behind
 
     async def stop(self) -> None:
         """Ends every attempt and waits until all are ended; raises what a bug in one raised."""

@@ -1,5 +1,6 @@
 """What holds for a worker's attempt because of what its teammate was given, whoever leads."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,14 +8,16 @@ import pytest
 from modules.app.run import Run
 from modules.records.decisions import Mode
 from modules.records.events import CallDenied, CallEnded
-from modules.records.tasks import TaskDraft
+from modules.records.tasks import TaskDraft, TaskStatus
 from tests.app.runs import until_quiet, with_run
 from tests.scenarios.programs import (
     assert_nothing_left,
     bash,
     calls,
+    lanes_in,
     make_repository,
     post,
+    processes_in,
     skip_without,
     submit,
     tasks,
@@ -134,3 +137,32 @@ def test_worker_reads_all_of_a_long_message_inside_its_jail(
     with_run(repository, story, script=script)
 
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+def test_teammate_that_is_shut_down_is_gone_with_its_commands_and_its_task_is_back(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CREWYARD_SANDBOX", "off")
+    script = [worker("look", calls(bash("trap '' TERM; setsid sleep 60 & sleep 60")))]
+
+    async def story(run: Run) -> None:
+        run.crew.spawn(name="ann", role="", model="", tools=(), mode=None)
+        async with run.at_work():
+            while sum("sleep" in line for line in at_work_in(repository)) < 2:
+                await asyncio.sleep(0.05)
+            await run.crew.shut_down("ann")
+
+            assert at_work_in(repository) == []
+            assert run.crew.workers() == []
+            assert run.house.board.task(1).status is TaskStatus.PENDING
+
+    post(repository, TaskDraft(subject="look", assignee="ann"))
+    with_run(repository, story, script=script, mode="yolo")
+
+    assert_nothing_left(repository)
+
+
+def at_work_in(repository: Path) -> list[str]:
+    """Returns the commands that run in a lane."""
+    pids = [pid for lane in lanes_in(repository) for pid in processes_in(lane)]
+    return [Path(f"/proc/{pid}/cmdline").read_text() for pid in pids]
