@@ -5,6 +5,8 @@
 2. A landing is told once, by whichever comes first of the queue's word and the board's.
 3. Of a reason the first sentence is told; the rest is for the one who must act on it.
 4. Starts and ends of workers are not told: what they take and hand in is.
+5. A call is told where it starts, and where it fails. One that failed before it could start (no
+   such tool, an input that does not fit) is a warning: nothing else would be heard of it.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from modules.app.visible_text import visible_line
 from modules.records.events import (
     AnyEvent,
     CallDenied,
+    CallEnded,
     CallStarted,
     ClashForeseen,
     EntryChanged,
@@ -53,6 +56,7 @@ class Teller:
     def __init__(self) -> None:
         self._tasks: dict[int, TaskChanged] = {}
         self._landed: set[tuple[int, str]] = set()
+        self._running: set[tuple[str, str]] = set()
 
     def tell(self, event: AnyEvent) -> Told | None:
         """Returns the line for an event; None where none is worth it."""
@@ -63,10 +67,8 @@ class Teller:
                 return self._task(event)
             case EntryChanged():
                 return self._entry(event)
-            case CallStarted():
-                return _told(Tone.QUIET, f"{event.agent}: {event.tool} {event.text}")
-            case CallDenied():
-                return _told(Tone.WARNING, f"{event.agent}: {event.tool} was refused: {event.why}")
+            case CallStarted() | CallDenied() | CallEnded():
+                return self._call(event)
             case TargetHeld():
                 return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
             case TargetFails():
@@ -77,6 +79,21 @@ class Teller:
                 return _told(Tone.WARNING, event.text)
             case _:
                 return None
+
+    def _call(self, event: CallStarted | CallDenied | CallEnded) -> Told | None:
+        what, call = f"{event.agent}: {event.tool}", (event.agent, event.call_id)
+        if isinstance(event, CallStarted):
+            self._running.add(call)
+            return _told(Tone.QUIET, f"{what} {event.text}")
+        if isinstance(event, CallDenied):
+            return _told(Tone.WARNING, f"{what} was refused: {event.why}")
+        has_run = call in self._running
+        self._running.discard(call)
+        if not event.is_error:
+            return None
+        if has_run:
+            return _told(Tone.QUIET, f"{what} failed", event.text)
+        return _told(Tone.WARNING, f"{what} can't be run", event.text)
 
     def _task(self, event: TaskChanged) -> Told | None:
         before = self._tasks.get(event.task)

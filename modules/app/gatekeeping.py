@@ -14,6 +14,7 @@ from modules.records.tooling import ToolResult
 from modules.safety.hook_verdict import HookOutcome
 from modules.safety.hooks import Caller, HookRunner
 from modules.safety.permissions import Standing, with_hook
+from tools.shell import SILENCE
 
 _LINE_CHARACTERS = 200
 
@@ -78,7 +79,7 @@ class SessionWatcher:
                 call_id=call.call_id,
                 tool=call.name,
                 is_error=result.is_error,
-                text=_one_line(result.text),
+                text=_one_line(result.text.removeprefix(SILENCE)),
             )
         )
 

@@ -2,7 +2,8 @@
 
 1. The lead's words come as they arrive: rows that are full are written, the row in the making
    stands just above the line.
-2. Of the calls only the lead's own are told; the workers' can be looked up (/team).
+2. Of the calls only the lead's own are told, and those of workers that could not be run; what
+   else the workers are at can be looked up (/team).
 3. Whatever came from a model, a worker or a repository is made visible before it is written.
 """
 
@@ -12,10 +13,10 @@ from io import StringIO
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from modules.app.event_words import Teller, Tone
+from modules.app.event_words import Teller, Told, Tone
 from modules.app.terminal import Terminal
 from modules.app.visible_text import visible
-from modules.records.events import AnyEvent, CallStarted, RunStarted, TextDelta
+from modules.records.events import AnyEvent, CallEnded, CallStarted, RunStarted, TextDelta
 
 LEAD = "lead"
 MOST_ECHOED_LINES = 8
@@ -48,11 +49,7 @@ class Screen:
                 self._say(visible(event.text))
             return
         told = self._teller.tell(event)
-        is_known = isinstance(event, RunStarted) or (
-            isinstance(event, CallStarted)
-            and (event.agent != LEAD or event.tool in _TELL_THEMSELVES)
-        )
-        if told is not None and not is_known:
+        if told is not None and not _is_known(event, told):
             self.line(f"· {told.text}", _STYLES[told.tone])
 
     def echo(self, words: str) -> None:
@@ -114,8 +111,14 @@ class Screen:
         self._text.truncate()
 
 
-def _is_known(event: AnyEvent) -> bool:
+def _is_known(event: AnyEvent, told: Told) -> bool:
     """Returns whether the person sees it elsewhere, or can look it up."""
-    if isinstance(event, CallStarted):
-        return event.agent != LEAD or event.tool in _TELL_THEMSELVES
-    return isinstance(event, RunStarted)
+    match event:
+        case RunStarted():
+            return True
+        case CallStarted():
+            return event.agent != LEAD or event.tool in _TELL_THEMSELVES
+        case CallEnded():
+            return event.agent != LEAD and told.tone is Tone.QUIET
+        case _:
+            return False

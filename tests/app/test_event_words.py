@@ -7,6 +7,7 @@ from modules.app.event_words import Teller, Told, Tone, first_sentence
 from modules.records.events import (
     AnyEvent,
     CallDenied,
+    CallEnded,
     CallStarted,
     ClashForeseen,
     EntryChanged,
@@ -152,6 +153,43 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         "task 3 conflicts with what has landed in 'a.py'",
         "An odd thing.",
     ]
+
+
+def test_call_that_never_started_is_told_with_who_what_and_why() -> None:
+    call = {"agent": "lead", "tool": "board_post_task"}
+    why = "The input of board_post_task does not fit: Object contains unknown field `role`."
+
+    lines = told(
+        CallEnded(at=AT, call_id="c-1", is_error=True, text=f"{why} Its fields are: …", **call)
+    )
+
+    assert lines == [Told(f"lead: board_post_task can't be run: {why[:-1]}", Tone.WARNING)]
+
+
+def test_call_that_failed_is_told_and_one_that_succeeded_is_not() -> None:
+    one = {"agent": "w1", "call_id": "c-1", "tool": "edit_file"}
+    other = {"agent": "w2", "call_id": "c-1", "tool": "bash"}
+
+    lines = told(
+        CallStarted(at=AT, text="edit a.py", **one),
+        CallStarted(at=AT, text="git status", **other),
+        CallEnded(at=AT, is_error=True, text="old_text was not found. Read it.", **one),
+        CallEnded(at=AT, is_error=False, text="clean", **other),
+    )
+
+    assert lines[2:] == [Told("w1: edit_file failed: old_text was not found", Tone.QUIET)]
+
+
+def test_id_of_a_call_used_again_is_another_call() -> None:
+    call = {"agent": "w1", "call_id": "c-1", "tool": "bash"}
+
+    lines = told(
+        CallStarted(at=AT, text="true", **call),
+        CallEnded(at=AT, is_error=False, text="", **call),
+        CallEnded(at=AT, is_error=True, text="There is no tool 'bash'.", **call),
+    )
+
+    assert lines[1:] == [Told("w1: bash can't be run: There is no tool 'bash'", Tone.WARNING)]
 
 
 def test_control_characters_of_a_worker_are_shown() -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.table import Table
 
 from modules.app.screen import Screen
-from modules.records.events import CallStarted, Noticed, RunStarted, TextDelta
+from modules.records.events import CallEnded, CallStarted, Noticed, RunStarted, TextDelta
 from tests.fakes.terminal import FakeTerminal
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -70,6 +70,30 @@ def test_calls_of_the_lead_are_told_unless_they_tell_themselves() -> None:
         screen.show(event)
 
     assert terminal.lines == ["· lead: bash x"]
+
+
+def failed(agent: str, tool: str) -> CallEnded:
+    return CallEnded(at=AT, agent=agent, call_id="c-1", tool=tool, is_error=True, text="It broke.")
+
+
+def test_failed_calls_of_the_lead_are_told_also_where_the_call_was_not() -> None:
+    terminal = FakeTerminal()
+    screen = Screen(terminal)
+
+    for event in (call("lead", "board_post_task"), failed("lead", "board_post_task")):
+        screen.show(event)
+
+    assert terminal.lines == ["· lead: board_post_task failed: It broke"]
+
+
+def test_failed_calls_of_workers_are_told_where_they_never_ran() -> None:
+    terminal = FakeTerminal()
+    screen = Screen(terminal)
+
+    for event in (call("w1", "bash"), failed("w1", "bash"), failed("w1", "bash")):
+        screen.show(event)
+
+    assert terminal.lines == ["· w1: bash can't be run: It broke"]
 
 
 def test_nothing_a_model_says_is_obeyed() -> None:
