@@ -2,12 +2,15 @@
 
 Woken by the run's events, never by the clock: a worker's call ended, a task or an entry stands
 elsewhere. A worker is told with the next result it gets, and no request of its is sent before a
-look that is due, so it knows before it can hand in.
+look that is due, so it knows before it can hand in. What it was not told by then is one letter; to
+the lead one look tells of each set of lanes once.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
+from modules.app.clash_letters import Unread, letter, lines
 from modules.app.event_bus import EventBus
 from modules.git.clashes import clashing_paths
 from modules.git.merging import Attributes, attributes_of
@@ -17,9 +20,21 @@ from modules.git.run_git import GitFault
 from modules.records.events import AnyEvent, CallEnded, ClashForeseen, EntryChanged, TaskChanged
 from modules.records.mail import MailSent
 from modules.records.merges import Entry, EntryStatus
+from modules.records.queue_records import NO_TASK
 from modules.records.tasks import Task, TaskStatus
 from modules.team.board_rules import UNDER_WAY
-from modules.team.clash_rules import LANDED, Clash, Commits, Pair, Track, news, pairs_of, untried
+from modules.team.clash_rules import (
+    LANDED,
+    Clash,
+    Commits,
+    Pair,
+    Tangle,
+    Track,
+    news,
+    pairs_of,
+    tangles,
+    untried,
+)
 from modules.team.merge_queue import MergeQueue
 from modules.team.task_board import TaskBoard
 
@@ -42,7 +57,8 @@ class ClashWatch:
         self._looking = asyncio.Lock()
         self._known: dict[Commits, frozenset[str]] = {}
         self._told: dict[Pair, frozenset[str]] = {}
-        self._letters: dict[int, list[tuple[Pair, MailSent]]] = {}
+        self._unread: defaultdict[int, Unread] = defaultdict(Unread)
+        """By task, what its worker was not told yet."""
         self._attributes: tuple[str, Attributes] = ("", ())
         self._trouble = ""
 
@@ -65,16 +81,23 @@ class ClashWatch:
     async def letters(self, task: int) -> list[MailSent]:
         """Returns what the worker of `task` has to know and was not told, after a look if due."""
         await self._look()
-        return [letter for _, letter in self._letters.pop(task, [])]
+        tasks = self._tasks()
+        body = letter(self._unread.pop(task, Unread()), tasks, landed_ref=self._queue.landed_ref)
+        if not body:
+            return []
+        at, to = self._events.clock(), tasks[task].worker
+        return [MailSent(at=at, mail_id=0, sender=SENDER, to=to, body=body)]
 
     async def lines(self, task: int) -> list[str]:
         """Returns the conflicts that `task` runs into as things stand, one a line."""
         await self._look()
-        return [
-            _both(Clash(pair, tuple(sorted(paths))), self._tasks())
-            for pair, paths in sorted(self._told.items())
-            if task in pair
-        ]
+        all_told = Unread()
+        for pair, paths in self._told.items():
+            if pair == (LANDED, task):
+                all_told.landed = paths
+            elif task in pair:
+                all_told.others[_other(pair, task)] = paths
+        return lines(task, all_told, self._tasks())
 
     async def _look(self) -> None:
         async with self._looking:
@@ -99,7 +122,9 @@ class ClashWatch:
             self._known = {both: self._known.get(both, frozenset()) for both in pairs.values()}
             self._forget_solved(tasks)
             for clash in fresh:
-                self._tell(clash, tasks, landers.get(clash.pair[1], []))
+                self._note(clash, landers)
+            for tangle in tangles(fresh):
+                self._tell(tangle, tasks, landers)
 
     def _tasks(self) -> dict[int, Task]:
         return {task.task_id: task for task in self._board.tasks()}
@@ -139,49 +164,55 @@ class ClashWatch:
                 ]
         return found
 
-    def _forget_solved(self, tasks: dict[int, Task]) -> None:
-        """Drops letters about conflicts that are gone, and those to work that is over."""
-        self._letters = {
-            task: [(pair, letter) for pair, letter in letters if pair in self._told]
-            for task, letters in self._letters.items()
-            if task in tasks
-        }
+    def _forget_solved(self, tasks: Mapping[int, Task]) -> None:
+        """Drops what is unread about conflicts that are gone, and what is for work that is over."""
+        for task, unread in list(self._unread.items()):
+            if task not in tasks:
+                del self._unread[task]
+                continue
+            unread.landed &= self._told.get((LANDED, task), frozenset())
+            if not unread.landed:
+                unread.landers.clear()
+            left = {
+                other: files & self._told.get((min(task, other), max(task, other)), frozenset())
+                for other, files in unread.others.items()
+            }
+            unread.others = {other: files for other, files in left.items() if files}
 
-    def _tell(self, clash: Clash, tasks: dict[int, Task], landers: Sequence[Entry]) -> None:
+    def _note(self, clash: Clash, landers: Mapping[int, Sequence[Entry]]) -> None:
+        """Keeps a conflict for whoever works on it."""
         one, other = clash.pair
+        paths = frozenset(clash.paths)
         if one == LANDED:
-            self._write(tasks[other], clash, self._about_landed(clash, landers))
-        else:
-            self._write(tasks[one], clash, _about_lane(clash, tasks[other]))
-            self._write(tasks[other], clash, _about_lane(clash, tasks[one]))
-        by = landers[-1].submission if landers else None
+            unread = self._unread[other]
+            unread.landed |= paths
+            unread.landers |= {entry.entry_id: entry for entry in landers.get(other, [])}
+            return
+        for task in clash.pair:
+            others = self._unread[task].others
+            number = _other(clash.pair, task)
+            others[number] = others.get(number, frozenset()) | paths
+
+    def _tell(
+        self, tangle: Tangle, tasks: Mapping[int, Task], landers: Mapping[int, Sequence[Entry]]
+    ) -> None:
+        by = {
+            entry.submission.task
+            for task in tangle.tasks
+            if tangle.with_landed
+            for entry in landers.get(task, [])
+            if entry.submission.task != NO_TASK
+        }
         self._events.emit(
             ClashForeseen(
                 at=self._events.clock(),
-                task=other,
-                worker=tasks[other].worker,
-                other_task=(by.task if by else None) if one == LANDED else one,
-                other_worker=(by.worker if by else "") if one == LANDED else tasks[one].worker,
-                has_landed=one == LANDED,
-                files=clash.paths,
+                tasks=tangle.tasks,
+                workers=tuple(tasks[task].worker for task in tangle.tasks),
+                has_landed=tangle.with_landed,
+                landed_by=tuple(sorted(by)),
+                files=tangle.paths,
             )
         )
-
-    def _about_landed(self, clash: Clash, landers: Sequence[Entry]) -> str:
-        by = ", ".join(f"task {e.submission.task} ({e.submission.subject})" for e in landers)
-        return (
-            f"What has landed since you began{f', by {by},' if by else ''} conflicts with what "
-            f"you committed in {_named(clash.paths)}. Before you hand in, run `git merge "
-            f"{self._queue.landed_ref}`, resolve, and run the check."
-        )
-
-    def _write(self, task: Task, clash: Clash, body: str) -> None:
-        letter = MailSent(
-            at=self._events.clock(), mail_id=0, sender=SENDER, to=task.worker, body=body
-        )
-        waiting = self._letters.setdefault(task.task_id, [])
-        waiting[:] = [(pair, old) for pair, old in waiting if pair != clash.pair]
-        waiting.append((clash.pair, letter))
 
     def _tell_trouble(self, error: Exception) -> None:
         if str(error) != self._trouble:
@@ -189,24 +220,5 @@ class ClashWatch:
             self._events.notice(f"Coming conflicts can't be looked for: {error}")
 
 
-def _about_lane(clash: Clash, other: Task) -> str:
-    return (
-        f"Your commits and those of task {other.task_id} ({other.draft.subject}), on which "
-        f"{other.worker} works on branch {other.branch}, conflict in {_named(clash.paths)}. "
-        "Neither has landed: whoever lands second has to merge. Look at the other side with "
-        f"`git diff {other.base[:12]} {other.branch}`; keep to your own part, or settle it with "
-        f"send_message to {other.worker}."
-    )
-
-
-def _both(clash: Clash, tasks: dict[int, Task]) -> str:
-    one, other = clash.pair
-    if one == LANDED:
-        return f"Task {other} conflicts with what has landed in {_named(clash.paths)}."
-    workers = f"({tasks[one].worker} and {tasks[other].worker})"
-    return f"Tasks {one} and {other} {workers} will conflict in {_named(clash.paths)}."
-
-
-def _named(paths: Sequence[str]) -> str:
-    shown = ", ".join(repr(path) for path in paths[:_SHOWN])
-    return shown if len(paths) <= _SHOWN else f"{shown} and {len(paths) - _SHOWN} more"
+def _other(pair: Pair, task: int) -> int:
+    return pair[1] if pair[0] == task else pair[0]

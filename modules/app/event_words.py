@@ -153,10 +153,13 @@ def clash_words(event: ClashForeseen) -> str:
     files = ", ".join(map(repr, event.files[:_SHOWN_FILES]))
     more = len(event.files) - _SHOWN_FILES
     where = f"{files} and {more} more" if more > 0 else files
+    names = [f"task {task}" for task in event.tasks]
+    who = ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
     if not event.has_landed:
-        return f"task {event.other_task} and task {event.task} will conflict in {where}"
-    by = "" if event.other_task is None else f" by task {event.other_task}"
-    return f"task {event.task} conflicts with what has landed{by} in {where}"
+        return f"{who} will conflict in {where}"
+    by = " and ".join(f"task {task}" for task in event.landed_by)
+    verb = "conflict" if len(names) > 1 else "conflicts"
+    return f"{who} {verb} with what has landed{f' by {by}' if by else ''} in {where}"
 
 
 def first_sentence(text: str) -> str:

@@ -120,13 +120,14 @@ class TargetFails(Event, tag="target_fails"):
 class ClashForeseen(Event, tag="clash_foreseen"):
     """Work under way can't be joined with other work, or with what has landed."""
 
-    task: int
-    worker: str
-    other_task: int | None
-    """None where nobody knows who brought what has landed."""
-    other_worker: str
+    tasks: tuple[int, ...]
+    """Those whose work conflicts in the files: with one another, or with what has landed."""
+    workers: tuple[str, ...]
+    """Who works on each of them."""
     has_landed: bool
     """True where the other side has landed already."""
+    landed_by: tuple[int, ...] = ()
+    """The tasks that brought it, as far as that is known."""
     files: tuple[str, ...]
 
 

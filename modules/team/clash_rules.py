@@ -6,6 +6,8 @@
 3. A conflict is told once for each pair and file. Once a file no longer conflicts, that is
    forgotten, so it is told again should it come back.
 4. To work that waits for its verdict a conflict with what has landed isn't told: the verdict does.
+5. What one look finds is told of sets of lanes, not of pairs: lanes that a chain of conflicts in a
+   file joins are one set, and files with the same set are told together.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +39,17 @@ class Clash:
 
     pair: Pair
     paths: tuple[str, ...]
-    """All that conflict now, in order."""
+    """Those not told yet, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tangle:
+    """A set of lanes that conflict in the same files."""
+
+    tasks: tuple[int, ...]
+    paths: tuple[str, ...]
+    with_landed: bool = False
+    """True where each conflicts with what has landed, not with one another."""
 
 
 def pairs_of(tracks: Sequence[Track], *, landed: str) -> dict[Pair, Commits]:
@@ -68,8 +80,37 @@ def news(
     awaiting = {(LANDED, track.task) for track in tracks if track.awaits_verdict}
     clashing = {pair: paths for pair, paths in found.items() if paths}
     fresh = [
-        Clash(pair, tuple(sorted(paths)))
+        Clash(pair, tuple(sorted(untold)))
         for pair, paths in sorted(clashing.items())
-        if pair not in awaiting and paths - told.get(pair, frozenset())
+        if pair not in awaiting and (untold := paths - told.get(pair, frozenset()))
     ]
     return fresh, clashing
+
+
+def tangles(clashes: Iterable[Clash]) -> list[Tangle]:
+    """Returns the sets of lanes that conflicts are told of, those with what has landed first."""
+    landed: dict[str, set[int]] = {}
+    lanes: dict[str, list[Pair]] = {}
+    for clash in clashes:
+        for path in clash.paths:
+            if clash.pair[0] == LANDED:
+                landed.setdefault(path, set()).add(clash.pair[1])
+            else:
+                lanes.setdefault(path, []).append(clash.pair)
+    found: dict[tuple[bool, tuple[int, ...]], list[str]] = {}
+    for path, tasks in sorted(landed.items()):
+        found.setdefault((True, tuple(sorted(tasks))), []).append(path)
+    for path, pairs in sorted(lanes.items()):
+        for tasks in _joined(pairs):
+            found.setdefault((False, tuple(sorted(tasks))), []).append(path)
+    return [Tangle(tasks, tuple(paths), is_landed) for (is_landed, tasks), paths in found.items()]
+
+
+def _joined(pairs: Iterable[Pair]) -> list[set[int]]:
+    """Returns the sets that the pairs join their members to."""
+    sets: list[set[int]] = []
+    for pair in pairs:
+        touching = [tasks for tasks in sets if not tasks.isdisjoint(pair)]
+        sets = [tasks for tasks in sets if tasks not in touching]
+        sets.append(set(pair).union(*touching))
+    return sets

@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from modules.app.clash_watch import ClashWatch
 from modules.app.event_bus import EventBus
 from modules.app.lead_events import event_line
@@ -101,11 +103,11 @@ def test_letters_when_two_lanes_change_one_line_then_both_workers_and_the_lead_a
     )
     assert third == []
     assert crew.letters(1) == crew.letters(2) == []
-    assert [(e.task, e.worker, e.other_task, e.other_worker, e.files) for e in crew.told] == [
-        (2, "w2", 1, "w1", ("a.txt",))
+    assert [(e.tasks, e.workers, e.files) for e in crew.told] == [
+        ((1, 2), ("w1", "w2"), ("a.txt",))
     ]
     assert event_line(crew.told[0]).startswith("task 1 and task 2 will conflict in 'a.txt'")
-    assert crew.lines(1) == ["Tasks 1 and 2 (w1 and w2) will conflict in 'a.txt'."]
+    assert crew.lines(1) == ["Task 1 (w1) will conflict with task 2 (w2) in 'a.txt'."]
     assert crew.lines(3) == []
 
 
@@ -121,8 +123,55 @@ def test_letters_when_the_other_side_landed_then_it_says_who_brought_it_and_what
 
     assert "by task 1 (task 1), conflicts with what you committed in 'a.txt'" in letter
     assert f"`git merge {crew.case.queue.landed_ref}`" in letter
-    assert [(e.task, e.other_task, e.has_landed) for e in crew.told] == [(2, 1, True)]
+    assert [(e.tasks, e.landed_by, e.has_landed) for e in crew.told] == [((2,), (1,), True)]
     assert landed.landed_as == crew.case.queue.landed
+
+
+@pytest.mark.slow
+def test_letters_when_sixteen_lanes_clash_then_each_worker_and_the_lead_get_one_message(
+    tmp_path: Path,
+) -> None:
+    """120 pairs; one message for each is more than anybody reads."""
+    crew = Crew(tmp_path, workers=16)
+    for number in range(1, 16):
+        crew.commit(number, {"a.txt": f"{number}\n", "b.txt": f"{number}\n"})
+    before = {number: crew.letters(number) for number in range(1, 16)}
+    crew.commit(16, {"a.txt": "16\n"})
+    after = {number: crew.letters(number) for number in range(1, 17)}
+
+    assert {len(letters) for letters in before.values()} == {1}
+    assert "- in 'a.txt', 'b.txt': task 1 (subject 1), on which w1" in before[15][0]
+    assert before[15][0].count("on which") == 10
+    assert "and 4 more" in before[15][0]
+    assert {len(letters) for letters in after.values()} == {1}
+    assert "those of task 16 (subject 16)" in after[1][0]
+    assert after[1][0].count("on which") == 1
+    assert [(e.tasks, e.files) for e in crew.told] == [
+        (tuple(range(1, 16)), ("a.txt", "b.txt")),
+        (tuple(range(1, 17)), ("a.txt",)),
+    ]
+    assert {n: crew.letters(n) for n in range(1, 17)} == {n: [] for n in range(1, 17)}
+    assert len(crew.told) == 2
+
+
+def test_letters_when_what_landed_stops_many_lanes_then_the_lead_is_told_once(
+    tmp_path: Path,
+) -> None:
+    crew = Crew(tmp_path, workers=4)
+    for number in range(1, 5):
+        crew.commit(number, {"a.txt": f"{number}\n"})
+    crew.letters(1)
+
+    crew.land(1)
+    letters = [crew.letters(number) for number in (2, 3, 4)]
+
+    assert [(e.tasks, e.has_landed, e.landed_by) for e in crew.told] == [
+        ((1, 2, 3, 4), False, ()),
+        ((2, 3, 4), True, (1,)),
+    ]
+    assert [len(found) for found in letters] == [1, 1, 1]
+    assert letters[0][0].startswith("What has landed since you began, by task 1 (task 1),")
+    assert "- in 'a.txt': task 3 (subject 3), on which w3" in letters[0][0]
 
 
 def test_letters_when_the_conflict_is_gone_before_they_are_read_then_there_are_none(

@@ -34,16 +34,13 @@ def entry(status: str, **fields: Any) -> EntryChanged:
     return EntryChanged(at=AT, entry=1, task=3, status=status, commit=COMMIT, **fields)
 
 
-def clash(
-    *, other_task: int | None, files: tuple[str, ...], has_landed: bool = False
-) -> ClashForeseen:
+def clash(*tasks: int, files: tuple[str, ...], landed_by: tuple[int, ...] | None) -> ClashForeseen:
     return ClashForeseen(
         at=AT,
-        task=3,
-        worker="w1",
-        other_task=other_task,
-        other_worker="w2",
-        has_landed=has_landed,
+        tasks=tasks,
+        workers=tuple(f"w{task}" for task in tasks),
+        has_landed=landed_by is not None,
+        landed_by=landed_by or (),
         files=files,
     )
 
@@ -132,9 +129,9 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         CallDenied(at=AT, why="no network", **call),
         TargetHeld(at=AT, target="main", landed=COMMIT, why="edits are in the way"),
         TargetFails(at=AT, target="main", landed=COMMIT, why="'main' itself fails."),
-        clash(other_task=2, files=("a\nb.py", *"cdefg")),
-        clash(other_task=2, has_landed=True, files=("a.py",)),
-        clash(other_task=None, has_landed=True, files=("a.py",)),
+        clash(1, 2, 3, files=("a\nb.py", *"cdefg"), landed_by=None),
+        clash(3, files=("a.py",), landed_by=(2,)),
+        clash(3, 4, files=("a.py",), landed_by=()),
         Noticed(at=AT, text="An odd thing."),
         WorkerChanged(at=AT, worker="w1", role="", state="working"),
         Spent(at=AT, agent="w1", usage=Usage(), cost_usd=None),
@@ -148,9 +145,9 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         "w1: bash was refused: no network",
         "main stays where it is: edits are in the way",
         "The queue blames no entry: 'main' itself fails.",
-        r"task 2 and task 3 will conflict in 'a\nb.py', 'c', 'd', 'e', 'f' and 1 more",
+        r"task 1, task 2 and task 3 will conflict in 'a\nb.py', 'c', 'd', 'e', 'f' and 1 more",
         "task 3 conflicts with what has landed by task 2 in 'a.py'",
-        "task 3 conflicts with what has landed in 'a.py'",
+        "task 3 and task 4 conflict with what has landed in 'a.py'",
         "An odd thing.",
     ]
 

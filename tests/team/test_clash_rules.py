@@ -1,6 +1,6 @@
 """What is looked at for coming conflicts, and what is told of them."""
 
-from modules.team.clash_rules import Clash, Track, news, pairs_of, untried
+from modules.team.clash_rules import Clash, Tangle, Track, news, pairs_of, tangles, untried
 
 FILES = frozenset({"a.py", "b.py"})
 
@@ -38,7 +38,7 @@ def test_news_of_a_conflict_are_told_once_and_again_for_another_file() -> None:
 
     assert first == [Clash((1, 2), ("a.py",))]
     assert again == []
-    assert more == [Clash((1, 2), ("a.py", "b.py"))]
+    assert more == [Clash((1, 2), ("b.py",))]
     assert fewer == []
 
 
@@ -61,3 +61,32 @@ def test_news_when_work_waits_for_its_verdict_then_what_has_landed_is_left_to_it
 
     assert [clash.pair for clash in fresh] == [(0, 2), (1, 2)]
     assert after == []
+
+
+def test_tangles_are_lanes_that_a_chain_of_conflicts_joins_and_what_has_landed_apart() -> None:
+    clashes = [
+        Clash((0, 2), ("a.py",)),
+        Clash((0, 3), ("a.py",)),
+        Clash((1, 2), ("a.py", "b.py")),
+        Clash((2, 3), ("a.py", "b.py", "c.py")),
+        Clash((4, 5), ("a.py",)),
+    ]
+
+    assert tangles(clashes) == [
+        Tangle((2, 3), ("a.py",), with_landed=True),
+        Tangle((1, 2, 3), ("a.py", "b.py")),
+        Tangle((4, 5), ("a.py",)),
+        Tangle((2, 3), ("c.py",)),
+    ]
+
+
+def test_tangles_of_sixteen_lanes_that_change_one_line_are_one() -> None:
+    numbers = range(1, 17)
+    found = {(one, other): FILES for one in numbers for other in numbers if one < other}
+
+    fresh, told = news([Track(n, f"c{n}") for n in numbers], found, {})
+    again, _ = news([Track(n, f"c{n}") for n in numbers], found, told)
+
+    assert len(fresh) == 120
+    assert tangles(fresh) == [Tangle(tuple(numbers), ("a.py", "b.py"))]
+    assert again == []
