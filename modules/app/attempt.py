@@ -26,6 +26,7 @@ from modules.app.finishing import finish
 from modules.app.gates import Toolset, make_pool
 from modules.app.hand_in import HandIn
 from modules.app.house import House
+from modules.app.rework_words import handover_words
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
 from modules.app.worker_end import left_words
 from modules.app.worker_process import WorkerLost, networked_lane, run_worker, worker_environment
@@ -270,11 +271,19 @@ class Attempts:
                 **house.preparation.variables(place.lane.path),
             },
             tools=names,
-            opening=said(
-                GO_ON if place.session.messages else task_opening(task, previous=task.reason)
-            ),
+            opening=said(self._opening(task, place)),
             beat_seconds=house.settings.lease_seconds / BEATS_PER_LEASE,
         )
+
+    def _opening(self, task: Task, place: AttemptPlace) -> str:
+        """Returns the first words to a worker: its task, and what came of earlier attempts."""
+        if place.session.messages:
+            return GO_ON
+        told = [task.reason]
+        if place.handover is not None:
+            landed_ref, root = self._house.queue.landed_ref, self._house.paths.root
+            told.append(handover_words(place.handover, landed_ref=landed_ref, root=root))
+        return task_opening(task, previous="\n".join(filter(None, told)))
 
     def _end_of(self, error: CrewyardError) -> AttemptEnd:
         match error:

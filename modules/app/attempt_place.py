@@ -13,10 +13,12 @@ from modules.git.lane_names import ATTEMPT, CHECK_TREE, lane_name
 from modules.git.lane_state import Lane
 from modules.git.lanes import CloseAction, Closed, close_lane, free_locks, list_lanes, make_lane
 from modules.git.occupants import occupants
+from modules.git.run_git import GitFault
 from modules.records.errors import CrewyardError
 from modules.records.tasks import Claim, Task
 from modules.safety.child_environment import child_environment
 from modules.store.paths import Paths
+from modules.team.handover import Handover, find_handover
 
 _SETUP_PREFIX = "setup-"
 _WAIT_SECONDS, _MOST_WAITS = 0.1, 100
@@ -29,18 +31,22 @@ class AttemptPlace:
     lane: Lane
     temporary: Path
     session: Session
+    handover: Handover | None = None
+    """The work of earlier attempts that this one goes on with."""
 
 
 async def make_place(house: House, claim: Claim, task: Task) -> AttemptPlace:
     """Makes the attempt's lane, or finds the one a dead lead left, with its conversation."""
-    lane = await _left_lane(house, task) if task.lane else None
+    lane, handover = await _left_lane(house, task) if task.lane else None, None
     if lane is None:
-        lane = await _new_lane(house, claim, task)
+        base = house.queue.landed
+        handover = await _find_handover(house, claim, base)
+        lane = await _new_lane(house, claim, task, base, handover.start if handover else "")
     temporary = house.paths.temporary / lane.name
     temporary.mkdir(parents=True, exist_ok=True)
     session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
     session.open(agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt)
-    return AttemptPlace(lane=lane, temporary=temporary, session=session)
+    return AttemptPlace(lane=lane, temporary=temporary, session=session, handover=handover)
 
 
 async def prepare_place(house: House, place: AttemptPlace) -> None:
@@ -80,11 +86,30 @@ async def _left_lane(house: House, task: Task) -> Lane | None:
     return lane
 
 
-async def _new_lane(house: House, claim: Claim, task: Task) -> Lane:
+async def _find_handover(house: House, claim: Claim, landed: str) -> Handover | None:
+    """Returns what an attempt goes on with; what can't be read of it is told and left."""
+    try:
+        return await asyncio.to_thread(
+            find_handover,
+            house.repository,
+            house.queue.entries(),
+            task=claim.task,
+            attempt=claim.attempt,
+            landed=landed,
+            now=house.clock(),
+        )
+    except GitFault as error:
+        house.events.notice(
+            f"Attempt {claim.attempt} of task {claim.task} begins without the work of earlier "
+            f"ones: {error}"
+        )
+        return None
+
+
+async def _new_lane(house: House, claim: Claim, task: Task, base: str, start: str) -> Lane:
     name = lane_name(task=task.task_id, attempt=claim.attempt, subject=task.draft.subject)
-    base = house.queue.landed
     making = asyncio.ensure_future(
-        asyncio.to_thread(make_lane, house.repository, name=name, base=base)
+        asyncio.to_thread(make_lane, house.repository, name=name, base=base, start=start)
     )
     try:
         lane = await asyncio.shield(making)

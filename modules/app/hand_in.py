@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, assert_never
 
 from modules.app.merging import MergeDriver
+from modules.app.rework_words import conflict_lines, failure_lines
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.refs import read_ref
 from modules.git.repository import Repository
@@ -17,8 +18,6 @@ from modules.records.tooling import ToolResult
 from modules.store.files import write_atomically
 from modules.team.supervisor import Member
 from modules.team.task_board import BoardRefusal, TaskBoard
-
-_LOG_CHARACTERS = 4_000
 
 
 class NobodyToReview(CrewyardError):
@@ -234,33 +233,14 @@ class HandIn:
 
     def _rework(self, entry: Entry) -> str:
         if entry.status is EntryStatus.CONFLICTED:
-            parts = ["Conflict with what has landed meanwhile:"]
-            for conflict in entry.conflicts:
-                landed = ", ".join(conflict.landed_by)
-                parts.append(
-                    f"- {conflict.path} ({conflict.kind})"
-                    + (f", landed by: {landed}" if landed else "")
-                )
-                if conflict.hunk:
-                    parts.append(conflict.hunk)
+            parts = ["Conflict with what has landed meanwhile:", *conflict_lines(entry.conflicts)]
             parts.append(
                 f"Run `git merge {self._landed_ref}` here, resolve, run the check, commit, and "
                 "call submit_work again."
             )
             return "\n".join(parts)
-        receipt = entry.receipt
-        parts = [f"The check failed on the merged tree: {entry.reason}"]
-        if receipt is not None:
-            parts.append(f"Command: {receipt.command} (exit code {receipt.exit_code})")
-            parts.append(self._log_tail(receipt.log))
-        parts.append("Fix it, commit, and call submit_work again.")
-        return "\n".join(parts)
-
-    def _log_tail(self, log: str) -> str:
-        path = self._paths.root / log
-        if not log or not path.is_file():
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")[-_LOG_CHARACTERS:]
+        parts = failure_lines(entry, self._paths.root)
+        return "\n".join([*parts, "Fix it, commit, and call submit_work again."])
 
 
 def _refuse_unready(state: LaneState, lane: Lane) -> None:

@@ -77,25 +77,29 @@ class Closed:
         return f"{what}: {self.reason}.{saved}" if self.reason else f"{what}.{saved}"
 
 
-def make_lane(repository: Repository, *, name: str, base: str) -> Lane:
-    """Makes a lane at the commit `base`; its name is `name` or the next free one like it."""
+def make_lane(repository: Repository, *, name: str, base: str, start: str = "") -> Lane:
+    """Makes a lane at the commit `base`; its name is `name` or the next free one like it.
+
+    `start` is a commit on top of `base`, with work that the lane shall have from the beginning.
+    """
     git = repository.git
     commit = read_commit(git, base)
     if not commit:
         raise PersonFault(f"There is no commit {base!r}.", hint="Name one that `git log` shows.")
+    start = start or commit
     exclude_own_folders(repository)
     with registering(repository):
         lane = _free(repository, as_name(name), commit)
-        _make_refs(repository, lane)
+        _make_refs(repository, lane, start)
         try:
             register(_logging(repository, "true"), lane.path, branch=lane.branch)
         except BaseException:
-            _forget_refs(repository, lane)
+            _forget_refs(repository, lane, start)
             raise
     try:
         git_in(repository, lane.path).run("reset", "--hard", "--quiet", timeout_seconds=600)
     except BaseException:
-        _unmake(repository, lane)
+        _unmake(repository, lane, start)
         raise
     return lane
 
@@ -322,32 +326,32 @@ def _branch_of(repository: Repository, name: str, checked_out: str) -> str:
     return checked_out.removeprefix(_HEADS)
 
 
-def _make_refs(repository: Repository, lane: Lane) -> None:
+def _make_refs(repository: Repository, lane: Lane, start: str) -> None:
     """Makes a lane's branch and the note of its base, without a log: workers share that folder."""
     log = repository.common_dir / "logs" / _HEADS / lane.branch
     if log.is_symlink():
         log.unlink()
-    refs = (LANES + lane.name, _HEADS + lane.branch)
-    create_refs(_logging(repository, "false").git, refs, lane.base)
+    refs = {LANES + lane.name: lane.base, _HEADS + lane.branch: start}
+    create_refs(_logging(repository, "false").git, refs)
 
 
 def _logging(repository: Repository, value: str) -> Repository:
     return replace(repository, git=repository.git.configured(("core.logAllRefUpdates", value)))
 
 
-def _unmake(repository: Repository, lane: Lane) -> None:
+def _unmake(repository: Repository, lane: Lane, start: str) -> None:
     """Takes back a lane that could not be filled: nobody has worked in it."""
     with registering(repository):
         if admin_folder(repository, lane.path) is not None:
             repository.git.run("worktree", "remove", "--force", str(lane.path))
         forget(repository, lane.path)
-    _forget_refs(repository, lane)
+    _forget_refs(repository, lane, start)
 
 
-def _forget_refs(repository: Repository, lane: Lane) -> None:
-    for ref in (_HEADS + lane.branch, LANES + lane.name):
+def _forget_refs(repository: Repository, lane: Lane, start: str) -> None:
+    for ref, old in ((_HEADS + lane.branch, start), (LANES + lane.name, lane.base)):
         if read_ref(repository.git, ref):
-            delete_ref(repository.git, ref, old=lane.base)
+            delete_ref(repository.git, ref, old=old)
 
 
 def _some(paths: tuple[str, ...]) -> str:

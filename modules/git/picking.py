@@ -101,6 +101,8 @@ def _pick(
 
 def _with_trailers(message: str, trailers: str) -> str:
     text = message.rstrip()
+    if not trailers:
+        return f"{text}\n"
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
     has_some = bool(last) and all(_TRAILER.match(line) for line in last.split("\n"))
     return f"{text}\n{trailers}" if has_some else f"{text}\n\n{trailers}"

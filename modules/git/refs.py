@@ -89,9 +89,9 @@ def move_refs(
         raise
 
 
-def create_refs(git: Git, refs: Sequence[str], commit: str) -> None:
-    """Makes all of `refs` at `commit`, or none when one of them exists."""
-    lines = "".join(f"option no-deref\ncreate {ref} {commit}\n" for ref in refs)
+def create_refs(git: Git, refs: Mapping[str, str]) -> None:
+    """Makes refs, given with their commits, all of them or none when one of them exists."""
+    lines = "".join(f"option no-deref\ncreate {ref} {commit}\n" for ref, commit in refs.items())
     git.run("update-ref", "--stdin", input=f"start\n{lines}commit\n".encode())
 
 

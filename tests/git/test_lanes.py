@@ -71,6 +71,22 @@ def test_lane_name_for_any_subject_then_is_short_and_valid(subject: str, name: s
     assert lane_name(task=7, attempt=2, subject=subject) == name
 
 
+def test_lane_that_starts_with_work_has_it_on_top_of_its_base(
+    repo: Repo, repository: Repository
+) -> None:
+    base = repo.rev("main")
+    repo.git("checkout", "-q", "-b", "work")
+    repo.commit({"work.txt": "x\n"}, "work")
+    start = repo.rev("HEAD")
+    repo.git("checkout", "-q", "main")
+
+    lane = make_lane(repository, name="t1-2-x", base=base, start=start)
+    state = inspect_lane(repository, lane)
+
+    assert (lane.base, state.head, state.files) == (base, start, ("work.txt",))
+    assert (state.dirty, state.ahead, state.is_base_rewritten) == ((), 1, False)
+
+
 def test_make_lane_then_it_stands_filled_at_its_base_on_its_own_branch(
     repo: Repo, repository: Repository
 ) -> None:

@@ -76,6 +76,43 @@ def test_worker_that_never_hands_in_is_reminded_counted_and_given_up(
     assert_nothing_left(repository)
 
 
+def test_next_attempt_goes_on_with_the_work_whose_check_failed(
+    repository: Path, tmp_path: Path
+) -> None:
+    spec = make_script(
+        tmp_path,
+        [
+            worker(
+                "add two",
+                calls(
+                    # The first attempt breaks the check; the next finds its work, and mends it.
+                    bash(
+                        "if test -e two.py; then echo 'one = 1' > base.py; else echo > two.py;"
+                        " echo > base.py; fi"
+                    ),
+                    commit("a step"),
+                ),
+                calls(submit()),
+                {"say": "I give up."},
+            ),
+        ],
+    )
+    post(repository, TaskDraft(subject="add two"))
+
+    ended = crewyard("work", "--json", "--check", CHECK, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    (task,) = ended.document["tasks"]
+    assert (task["status"], task["attempt"], task["verified"]) == ("completed", 2, True)
+    assert (repository / "two.py").is_file()
+    opening = heard(repository, "t1-2-*")
+    assert "Attempt 1 (w1) handed in work for this task, entry 1" in opening
+    assert "Your branch begins with that work" in opening
+    assert "AttributeError" in opening
+    assert_proven(repository, ended.document)
+    assert_nothing_left(repository)
+
+
 def test_worker_whose_answers_are_empty_fails_its_attempt(repository: Path) -> None:
     post(repository, TaskDraft(subject="say nothing", attempts_allowed=1))
     with OpenAiServer([Answer()]) as server:
