@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from modules.records.decisions import PathOp, PathSubject
+from modules.records.decisions import PathOp, PathSubject, Risk
 from modules.records.errors import ModelFault
 from modules.records.record import Record
 from modules.records.tooling import Place, Tool, ToolResult
@@ -249,6 +249,7 @@ FILE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
         place=Place.LANE,
         subject=lambda given: _subject(given.path, "write"),
         run=write_file,
+        least_risk=Risk.WRITE,
     ),
     Tool(
         name="edit_file",
@@ -261,6 +262,7 @@ FILE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
         place=Place.LANE,
         subject=lambda given: _subject(given.path, "edit"),
         run=edit_file,
+        least_risk=Risk.WRITE,
     ),
     Tool(
         name="multi_edit",
@@ -272,6 +274,7 @@ FILE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
         place=Place.LANE,
         subject=lambda given: _subject(given.path, "edit"),
         run=multi_edit,
+        least_risk=Risk.WRITE,
     ),
     Tool(
         name="delete_file",
@@ -280,6 +283,7 @@ FILE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
         place=Place.LANE,
         subject=lambda given: _subject(given.path, "delete"),
         run=delete_file,
+        least_risk=Risk.WRITE,
     ),
     Tool(
         name="list_dir",

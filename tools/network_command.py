@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from modules.records.decisions import ShellSubject
+from modules.records.decisions import Risk, ShellSubject
 from modules.records.errors import ModelFault
 from modules.records.record import Record
 from modules.records.tooling import Place, Tool, ToolResult
@@ -52,5 +52,6 @@ NETWORK_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
         place=Place.LEAD,
         subject=lambda given: ShellSubject(command=given.command, reason=given.reason),
         run=bash_with_network,
+        least_risk=Risk.DANGEROUS,
     ),
 )

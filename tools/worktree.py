@@ -69,5 +69,6 @@ WORKTREE_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
         place=Place.LEAD,
         subject=lambda given: ToolSubject(risk=Risk.WRITE, text=f"{given.action} {given.name}"),
         run=close_worktree,
+        least_risk=Risk.WRITE,
     ),
 )

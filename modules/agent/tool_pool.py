@@ -2,8 +2,9 @@
 
 1. validate: the tool is one this agent has, the input fits its schema
 2. permission: guards, deny rules, mode, allow rules; what is denied here goes no further
-3. hooks before: they may refuse, ask, or change the input (then 1 and 2 again)
-4. the person, where the decision is still to ask; without one: denied
+3. hooks before: they may refuse, ask, or change the input; then 1 and 2 again
+4. the person, where the decision is still to ask; without one: denied. What the rules and the mode
+   have come to deny while a question was open stays denied
 5. run, here or in the worker's process
 6. hooks after: they may object, add context, or replace the result
 7. trim: known secrets masked, the rest spilled to a file
@@ -23,13 +24,13 @@ from msgspec.structs import replace
 
 from modules.agent.schema import input_schema, read_input
 from modules.providers.well_formed import well_formed, well_formed_json
-from modules.records.decisions import Behavior, Decision, Subject
+from modules.records.decisions import Behavior, Decision, Risk, Subject
 from modules.records.errors import ModelFault
 from modules.records.messages import ToolCall, ToolSpec
 from modules.records.record import Record
 from modules.records.tooling import Place, ToolResult
 from modules.safety.hook_verdict import HookOutcome
-from modules.safety.permissions import PermissionManager, Standing, with_hook
+from modules.safety.permissions import PermissionManager, Standing, is_of_use, with_hook
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class PooledTool:
     subject: Callable[[Record], Subject]
     run: Callable[[Record], Any] | None
     """Returns an awaitable of ToolResult."""
+    least_risk: Risk = Risk.SAFE
+    """See modules.records.tooling.Tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +128,11 @@ class ToolPool:
         """Counts seconds; it is never set back."""
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Returns what the model is told of the tools, in a stable order."""
-        tools = self._tools()
-        return tuple(tools[name].spec for name in sorted(tools))
+        """Returns what the model is told of the tools it may call now, in a stable order."""
+        tools, mode = self._tools(), self._permissions.effective_mode(self._standing())
+        return tuple(
+            tools[name].spec for name in sorted(tools) if is_of_use(tools[name].least_risk, mode)
+        )
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Takes a call through all steps, running it here."""
@@ -163,13 +168,18 @@ class ToolPool:
         self._warn(outcome)
         if outcome.updated_input is not None:
             call = replace(call, input=well_formed_json(outcome.updated_input))
-            try:
-                judged = self._judge(call)
-            except ModelFault as error:
-                return self._end(call, _error(f"A hook changed the input: {error}"))
+        try:
+            # Hooks take their time, and the mode may be another one by now.
+            judged = self._judge(call)
+        except ModelFault as error:
+            how = "" if outcome.updated_input is None else "A hook changed the input: "
+            return self._end(call, _error(f"{how}{error}"))
         decision = with_hook(judged.decision, outcome.behavior, outcome.why)
         if decision.behavior is Behavior.ASK:
             decision = await self._asker.ask(call, judged.subject, decision)
+            by_now = self._permission(judged)
+            if by_now.behavior is Behavior.DENY:
+                decision = by_now
         return self._decide(dataclasses.replace(judged, decision=decision), outcome.context)
 
     async def close(self, cleared: Cleared, result: ToolResult) -> ToolResult:
@@ -219,6 +229,11 @@ class ToolPool:
         decision = self._permissions.decide(self._standing(), call.name, call.input, subject)
         return _Judged(call=call, tool=tool, input=record, subject=subject, decision=decision)
 
+    def _permission(self, judged: _Judged) -> Decision:
+        """Returns what rules and mode say now of a call that was judged before."""
+        call = judged.call
+        return self._permissions.decide(self._standing(), call.name, call.input, judged.subject)
+
     def _warn(self, outcome: HookOutcome) -> None:
         for warning in outcome.warnings:
             self._watcher.warned(warning)
@@ -232,6 +247,7 @@ def pooled(
     place: Place,
     subject: Callable[[Any], Subject],
     run: Callable[[Any], Any] | None,
+    least_risk: Risk = Risk.SAFE,
 ) -> PooledTool:
     """Returns a tool of ours ready for a pool."""
     return PooledTool(
@@ -240,6 +256,7 @@ def pooled(
         read=lambda raw: read_input(name, input_type, raw),
         subject=subject,
         run=run,
+        least_risk=least_risk,
     )
 
 

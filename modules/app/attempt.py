@@ -172,7 +172,7 @@ class Attempts:
             session_id=session_id,
             transcript=house.paths.sessions / f"{session_id}.jsonl",
             folder=place.lane.path,
-            mode=self._mode(member),
+            mode=_mode(member, place),
             agent=member.name,
             role=role_name,
         )
@@ -210,7 +210,7 @@ class Attempts:
                 role=role_name,
                 is_worker=True,
                 is_jailed=house.sandbox.is_jail,
-                mode=Mode.PLAN if hand_in.needs_plan else self._mode(member),
+                mode=Mode.PLAN if hand_in.needs_plan else _mode(member, place),
                 rules=role.rules,
                 ground=Ground(
                     root=place.lane.path,
@@ -223,11 +223,6 @@ class Attempts:
                 ),
             ),
         )
-
-    def _mode(self, member: Member) -> Mode:
-        """Returns how much a worker may do unasked now; never more than the lead."""
-        lead = self._house.permissions.mode
-        return lead if member.mode is None else member.mode.at_most(lead)
 
     def _head(
         self,
@@ -337,3 +332,9 @@ class Attempts:
             )
         else:
             house.board.release(claim, reason=reason, is_failure=end.is_failure, by="lead")
+
+
+def _mode(member: Member, place: AttemptPlace) -> Mode:
+    """Returns how much a worker may do unasked now; never more than the lead."""
+    lead = place.lead_mode()
+    return lead if member.mode is None else member.mode.at_most(lead)

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from modules.git.lane_state import Lane
 from modules.git.lanes import CloseAction, Closed, close_lane, free_locks, list_lanes, make_lane
 from modules.git.occupants import occupants
 from modules.git.run_git import GitFault
+from modules.records.decisions import Mode
 from modules.records.errors import CrewyardError
 from modules.records.tasks import Claim, Task
 from modules.safety.child_environment import child_environment
@@ -31,6 +33,8 @@ class AttemptPlace:
     lane: Lane
     temporary: Path
     session: Session
+    lead_mode: Callable[[], Mode]
+    """The most the attempt may do unasked now, as far as the lead's mode has a say."""
     handover: Handover | None = None
     """The work of earlier attempts that this one goes on with."""
 
@@ -46,7 +50,13 @@ async def make_place(house: House, claim: Claim, task: Task) -> AttemptPlace:
     temporary.mkdir(parents=True, exist_ok=True)
     session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
     session.open(agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt)
-    return AttemptPlace(lane=lane, temporary=temporary, session=session, handover=handover)
+    return AttemptPlace(
+        lane=lane,
+        temporary=temporary,
+        session=session,
+        lead_mode=house.permissions.mode_from_now(),
+        handover=handover,
+    )
 
 
 async def prepare_place(house: House, place: AttemptPlace) -> None:

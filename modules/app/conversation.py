@@ -46,7 +46,7 @@ class Conversation:
         self._lead = lead
         self._terminal = terminal
         self._screen = screen
-        self._commands = slash_commands(run, lambda: lead_system_prompt(run.house))
+        self._commands = slash_commands(run, lambda: lead_system_prompt(run.house), lead.note)
         self._said: list[str] = []
         self._wake = asyncio.Event()
         """Set where there may be something to say to the lead."""
@@ -229,7 +229,7 @@ class Conversation:
 
     def _status(self) -> str:
         house = self._house
-        parts = []
+        parts = [f"{house.permissions.mode} mode"]
         if self._turn is not None:
             doing = f"the lead runs {self._call}" if self._call else "the lead thinks"
             parts.append(f"{doing} since {self._since.astimezone():%H:%M:%S}")

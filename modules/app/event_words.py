@@ -20,6 +20,7 @@ from modules.records.events import (
     CallStarted,
     ClashForeseen,
     EntryChanged,
+    ModeChanged,
     Noticed,
     RunStarted,
     TargetFails,
@@ -69,6 +70,8 @@ class Teller:
                 return self._entry(event)
             case CallStarted() | CallDenied() | CallEnded():
                 return self._call(event)
+            case ModeChanged():
+                return _told(Tone.WARNING, f"the mode is {event.mode} now, {_reach(event)}")
             case TargetHeld():
                 return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
             case TargetFails():
@@ -160,6 +163,12 @@ def clash_words(event: ClashForeseen) -> str:
     by = " and ".join(f"task {task}" for task in event.landed_by)
     verb = "conflict" if len(names) > 1 else "conflicts"
     return f"{who} {verb} with what has landed{f' by {by}' if by else ''} in {where}"
+
+
+def _reach(event: ModeChanged) -> str:
+    if event.for_all or event.mode.rank < event.before.rank:
+        return "for every agent's next call"
+    return "for the lead and workers that begin from now on"
 
 
 def first_sentence(text: str) -> str:

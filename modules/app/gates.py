@@ -140,6 +140,7 @@ def _pooled(tool: Tool[Any, Any], context: object) -> PooledTool:
         place=tool.place,
         subject=tool.subject,
         run=None if context is None else run,
+        least_risk=tool.least_risk,
     )
 
 
@@ -156,6 +157,7 @@ def _mcp_tool(house: House, tool: McpTool) -> PooledTool:
         read=lambda raw: McpInput(arguments=raw),
         subject=lambda given: ToolSubject(risk=Risk.DANGEROUS),
         run=run,
+        least_risk=Risk.DANGEROUS,
     )
 
 

@@ -15,6 +15,7 @@ from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, Noticed
 from modules.records.exits import Exit
 from modules.records.messages import said
+from modules.records.session_records import AnySessionRecord
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hook_verdict import HookOutcome
 from modules.team.mailbox import Mailbox, mail_text
@@ -116,6 +117,10 @@ class LeadAgent:
             again = said(f"A Stop hook sends you back to work: {outcome.why}")
             end = await run_turn(self._brain, self._pool, again, Limits())
         return end
+
+    def note(self, record: AnySessionRecord) -> None:
+        """Writes what is no message to the conversation's journal."""
+        self._session.record(record)
 
     def close(self) -> None:
         """Closes the conversation's journal."""

@@ -7,10 +7,12 @@ from rich.table import Table
 from rich.text import Text
 
 from modules.app.event_words import SHORT, first_sentence
+from modules.app.mode_command import ModeCommand
 from modules.app.run import Run
 from modules.app.visible_text import visible_line
 from modules.records.errors import ModelFault
 from modules.records.merges import Entry
+from modules.records.session_records import AnySessionRecord
 from modules.records.tasks import Task
 from modules.team.addresses import LEAD
 from modules.team.mailbox import mail_text
@@ -29,8 +31,14 @@ class SlashCommand:
     """Takes the words behind the command."""
 
 
-def slash_commands(run: Run, prompt: Callable[[], str]) -> Mapping[str, SlashCommand]:
-    """Returns the commands, by name; `prompt` gives what the lead's model is told."""
+def slash_commands(
+    run: Run, prompt: Callable[[], str], note: Callable[[AnySessionRecord], None]
+) -> Mapping[str, SlashCommand]:
+    """Returns the commands, by name.
+
+    `prompt` gives what the lead's model is told, `note` writes to the lead's journal.
+    """
+    mode = ModeCommand(run.house, note)
     commands = (
         SlashCommand(
             "/board", "all tasks and where they stand", lambda _: _board(run.crew.tasks())
@@ -39,6 +47,7 @@ def slash_commands(run: Run, prompt: Callable[[], str]) -> Mapping[str, SlashCom
         SlashCommand("/queue", "what waits to land, landed or came back", lambda _: _queue(run)),
         SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda _: _inbox(run)),
         SlashCommand("/mcp", "the MCP servers", lambda _: run.crew.mcp_status().splitlines()),
+        SlashCommand("/mode", "how much is done unasked; /mode MODE changes it", mode.lines),
         SlashCommand("/prompt", "what the lead's model is told", lambda _: prompt().splitlines()),
         SlashCommand("/pause", "lets one worker, or all, rest after this step", _pausing(run)),
         SlashCommand("/resume", "lets one worker, or all, go on", _resuming(run)),

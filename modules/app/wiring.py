@@ -141,7 +141,7 @@ def join_lead(run: Run) -> LeadAgent:
             role="",
             is_worker=False,
             is_jailed=house.sandbox.is_jail,
-            mode=house.settings.mode,
+            mode=house.permissions.mode,
             ground=_ground(house.paths, house.environment, house.settings, temporary),
         ),
     )

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from modules.records.decisions import Mode
 from modules.records.messages import Usage
 from modules.records.record import Record
 
@@ -55,6 +56,15 @@ class CallDenied(Event, tag="call_denied"):
     call_id: str
     tool: str
     why: str
+
+
+class ModeChanged(Event, tag="mode"):
+    """The person set another mode."""
+
+    mode: Mode
+    before: Mode
+    for_all: bool
+    """True where it also raises workers that are at work."""
 
 
 class QuestionAsked(Event, tag="question_asked"):
@@ -153,6 +163,7 @@ AnyEvent = (
     | CallStarted
     | CallEnded
     | CallDenied
+    | ModeChanged
     | QuestionAsked
     | WorkerChanged
     | TaskChanged

@@ -47,6 +47,15 @@ class CallDecided(SessionRecord, tag="decided"):
     decision: Decision
 
 
+class ModeSet(SessionRecord, tag="mode"):
+    """The person set another mode, for every agent; in the lead's journal."""
+
+    mode: Mode
+    before: Mode
+    for_all: bool = False
+    """True where it also raises workers that were at work."""
+
+
 class RequestPaid(SessionRecord, tag="paid"):
     """A request was answered."""
 
@@ -54,4 +63,4 @@ class RequestPaid(SessionRecord, tag="paid"):
     cost_usd: float | None = None
 
 
-AnySessionRecord = SessionOpened | PromptSet | MessageKept | CallDecided | RequestPaid
+AnySessionRecord = SessionOpened | PromptSet | MessageKept | CallDecided | ModeSet | RequestPaid

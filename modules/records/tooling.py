@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from modules.records.decisions import Subject
+from modules.records.decisions import Risk, Subject
 from modules.records.record import Record
 
 InputT = TypeVar("InputT", bound=Record)
@@ -44,3 +44,5 @@ class Tool(Generic[InputT, ContextT]):
     subject: Callable[[InputT], Subject]
     """What the call would touch, for the gate."""
     run: Callable[[InputT, ContextT], Awaitable[ToolResult]]
+    least_risk: Risk = Risk.SAFE
+    """What every call of it risks at the least; plan mode offers only what may be safe."""

@@ -10,7 +10,8 @@
 
 A worker's rules are the lead's, with its role's deny and ask rules added; where its role has allow
 rules, only what the lead's allow and those of each source of the role do is allowed. A mode
-lowered in the lead lowers every agent's at once.
+lowered in the lead lowers every agent's at once. A mode raised there raises the lead and the
+workers that begin from then on; those at work keep what they began in, but where it is for all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -209,6 +210,11 @@ def with_hook(decision: Decision, behavior: str, why: str) -> Decision:
     return decision
 
 
+def is_of_use(least_risk: Risk, mode: Mode) -> bool:
+    """Returns whether a tool whose calls all risk so much could run at all in a mode."""
+    return mode is not Mode.PLAN or least_risk.rank <= _PASSES[mode].rank
+
+
 def meets_rule(
     standing: Standing, rule: str, tool: str, given: Mapping[str, Any], subject: Subject
 ) -> bool:
@@ -226,6 +232,8 @@ class PermissionManager:
         self._rules = rules
         self._granted: tuple[RuleText, ...] = ()
         self._mode = mode
+        self._raises: list[Mode] = []
+        """What the person wanted for every agent, those at work included."""
         self._store = store
 
     @property
@@ -233,9 +241,25 @@ class PermissionManager:
         """The lead's mode; no agent has a higher one."""
         return self._mode
 
-    def set_mode(self, mode: Mode) -> None:
-        """Sets the lead's mode, for calls that are decided from now on."""
+    def set_mode(self, mode: Mode, *, for_all: bool = False) -> None:
+        """Sets the lead's mode for calls decided from now on; `for_all` raises workers at work."""
+        if for_all:
+            self._raises.append(mode)
         self._mode = mode
+
+    def mode_from_now(self) -> Callable[[], Mode]:
+        """Returns what tells, at any time, the mode of a worker that begins now."""
+        begun, earlier = self._mode, len(self._raises)
+
+        def mode() -> Mode:
+            reached = max([begun, *self._raises[earlier:]], key=lambda one: one.rank)
+            return reached.at_most(self._mode)
+
+        return mode
+
+    def effective_mode(self, standing: Standing) -> Mode:
+        """Returns the mode an agent's calls are decided in now."""
+        return standing.mode.at_most(self._mode)
 
     def remember(self, rule: str) -> None:
         """Grants a rule for this run, to every agent, and hands it on to be kept."""
@@ -255,9 +279,9 @@ class PermissionManager:
         self, standing: Standing, tool: str, given: Mapping[str, Any], subject: Subject
     ) -> Decision:
         """Returns what happens to a call now."""
-        mode = standing.mode.at_most(self._mode)
         rules = self.effective_rules(standing)
-        return decide(replace(standing, mode=mode), tool, given, subject, rules)
+        held = replace(standing, mode=self.effective_mode(standing))
+        return decide(held, tool, given, subject, rules)
 
     def offer(self, standing: Standing, tool: str, subject: Subject, decision: Decision) -> str:
         """Returns the rule that `always` would keep; empty where the answer can't be kept."""

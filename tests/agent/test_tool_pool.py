@@ -1,6 +1,7 @@
 """The one door: every step in its order, and whatever fails says no."""
 
 import asyncio
+import dataclasses
 import hashlib
 from collections.abc import Callable
 from itertools import count
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from modules.agent.tool_pool import Cleared, PooledTool, ToolPool, pooled
 from modules.records.decisions import Behavior, Mode, Risk, ShellSubject, Subject, ToolSubject
@@ -70,10 +72,11 @@ class Door:
                 root=folder, main_checkout=folder, home=folder / "home", user_folder=folder / "user"
             ),
         )
+        self.permissions = PermissionManager(rules or Rules(), mode=mode, store=lambda rule: None)
         self.pool = ToolPool(
             lambda: self.tools,
             standing=lambda: standing,
-            permissions=PermissionManager(rules or Rules(), mode=mode, store=lambda rule: None),
+            permissions=self.permissions,
             hooks=self.hooks,
             asker=self.asker,
             watcher=self.watcher,
@@ -192,6 +195,53 @@ def test_hook_that_says_yes_spares_a_plain_question_and_lifts_no_floor(door: Doo
     assert plain == ToolResult(text="did a")
     assert critical.text == "Permission denied: the person said no"
     assert door.made.read_text() == "a"
+
+
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.YOLO])
+def test_yes_to_a_call_that_was_open_when_plan_mode_began_does_not_count(
+    tmp_path: Path, mode: Mode
+) -> None:
+    door = Door(tmp_path, mode=mode)
+    door.asker.answer = Behavior.ALLOW
+    door.asker.meanwhile = lambda: door.permissions.set_mode(Mode.PLAN)
+
+    result = door.run(risk="critical", text="a")
+
+    assert result.is_error
+    assert "plan mode only reads" in result.text
+    assert not door.made.exists()
+    assert door.watcher.decisions[0].source == "mode"
+
+
+def test_mode_lowered_while_hooks_ran_is_the_mode_the_call_is_decided_in(tmp_path: Path) -> None:
+    door = Door(tmp_path, mode=Mode.YOLO)
+    allowed = door.run(risk="dangerous", text="a")
+    door.made.unlink()
+    door.hooks.meanwhile = lambda: door.permissions.set_mode(Mode.PLAN)
+
+    result = door.run(risk="dangerous", text="a")
+
+    assert not allowed.is_error
+    assert result.is_error
+    assert "plan mode only reads" in result.text
+    assert not door.made.exists()
+
+
+def test_plan_mode_offers_only_tools_that_may_be_safe_also_when_it_begins_later(
+    tmp_path: Path,
+) -> None:
+    door = Door(tmp_path, mode=Mode.YOLO)
+    door.tools["change"] = dataclasses.replace(
+        door.tools["knock"],
+        spec=replace(door.tools["knock"].spec, name="change"),
+        least_risk=Risk.WRITE,
+    )
+
+    before = [spec.name for spec in door.pool.specs()]
+    door.permissions.set_mode(Mode.PLAN)
+
+    assert before == ["bash", "change", "knock"]
+    assert [spec.name for spec in door.pool.specs()] == ["bash", "knock"]
 
 
 def test_input_a_hook_changed_is_what_is_judged_asked_about_and_run(door: Door) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from modules.app.mode_command import ModeCommand
 from modules.app.run import Run
 from modules.records.decisions import Mode
 from modules.records.events import CallDenied, CallEnded
@@ -94,13 +95,17 @@ def test_mode_lowered_in_the_lead_holds_for_a_running_workers_next_call(reposito
         )
     ]
     denied: list[CallDenied] = []
+    on_disk: list[Path] = []
 
     async def story(run: Run) -> None:
+        mode = ModeCommand(run.house, note=lambda record: None)
+
         def lower(event: object) -> None:
             if isinstance(event, CallEnded) and event.tool == "read_file":
-                run.house.permissions.set_mode(Mode.PLAN)
+                list(mode.lines("plan"))
             if isinstance(event, CallDenied):
                 denied.append(event)
+                on_disk.extend(run.house.paths.lanes.glob("*/a.txt"))
 
         run.house.events.listen(lower)
         async with run.at_work():
@@ -110,6 +115,46 @@ def test_mode_lowered_in_the_lead_holds_for_a_running_workers_next_call(reposito
     with_run(repository, story, script=script, mode="yolo")
 
     assert [(event.tool, event.agent) for event in denied] == [("write_file", "w1")]
+    assert on_disk == []
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+def test_mode_raised_in_the_lead_reaches_a_running_worker_only_when_it_is_for_all(
+    repository: Path,
+) -> None:
+    wrote = {"write_file": {"path": "a.txt", "content": "x"}}
+    script = [
+        worker(
+            "look",
+            calls({"read_file": {"path": "README.md"}}),
+            calls(wrote, expect="a sample"),
+            calls(wrote, expect="default mode asks about that"),
+            calls(NOTHING, expect="Wrote|Created"),
+        )
+    ]
+    on_disk: list[bool] = []
+
+    async def story(run: Run) -> None:
+        mode = ModeCommand(run.house, note=lambda record: None)
+
+        def change(event: object) -> None:
+            if isinstance(event, CallEnded) and event.tool == "read_file":
+                list(mode.lines("acceptEdits"))
+            if isinstance(event, CallDenied):
+                on_disk.append(any(run.house.paths.lanes.glob("*/a.txt")))
+                list(mode.lines("acceptEdits all"))
+            if isinstance(event, CallEnded) and event.tool == "write_file":
+                on_disk.append(any(run.house.paths.lanes.glob("*/a.txt")))
+                (next(run.house.paths.lanes.glob("*/a.txt"))).unlink()
+
+        run.house.events.listen(change)
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look"))
+    with_run(repository, story, script=script, mode="default")
+
+    assert on_disk == [False, True]
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
 
 

@@ -215,6 +215,21 @@ def test_bug_in_a_turn_ends_the_conversation(repository: Path) -> None:
         converse(repository, [{"say": "Words."}], talk)
 
 
+def test_mode_is_shown_and_changed_by_what_is_typed_and_not_by_what_is_pasted(
+    repository: Path,
+) -> None:
+    async def talk(run: Run, terminal: FakeTerminal) -> None:
+        terminal.say("/mode yolo yes", is_pasted=True)
+        await terminal.sees("I heard it.")
+        assert terminal.view().status.startswith("auto mode")
+        terminal.say("/mode plan")
+        await terminal.sees("the mode is plan now, for every agent's next call")
+        assert terminal.view().status.startswith("plan mode")
+        terminal.give(End())
+
+    assert converse(repository, [{"say": "I heard it."}], talk)[0] is Exit.DONE
+
+
 async def wait_until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not is_so():

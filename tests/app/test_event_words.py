@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from modules.app.event_words import Teller, Told, Tone, first_sentence
+from modules.records.decisions import Mode
 from modules.records.events import (
     AnyEvent,
     CallDenied,
@@ -11,6 +12,7 @@ from modules.records.events import (
     CallStarted,
     ClashForeseen,
     EntryChanged,
+    ModeChanged,
     Noticed,
     RunStarted,
     Spent,
@@ -187,6 +189,23 @@ def test_id_of_a_call_used_again_is_another_call() -> None:
     )
 
     assert lines[1:] == [Told("w1: bash can't be run: There is no tool 'bash'", Tone.WARNING)]
+
+
+def test_change_of_mode_is_told_with_whom_it_reaches() -> None:
+    def change(before: Mode, mode: Mode, *, for_all: bool = False) -> ModeChanged:
+        return ModeChanged(at=AT, mode=mode, before=before, for_all=for_all)
+
+    lines = told(
+        change(Mode.AUTO, Mode.PLAN),
+        change(Mode.PLAN, Mode.AUTO),
+        change(Mode.AUTO, Mode.YOLO, for_all=True),
+    )
+
+    assert [line.text for line in lines] == [
+        "the mode is plan now, for every agent's next call",
+        "the mode is auto now, for the lead and workers that begin from now on",
+        "the mode is yolo now, for every agent's next call",
+    ]
 
 
 def test_control_characters_of_a_worker_are_shown() -> None:

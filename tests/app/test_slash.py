@@ -28,7 +28,7 @@ def shown_by(repository: Path, command: str, prepare: Callable[[Run], None]) -> 
     async def look() -> list[str]:
         run = join_run(repository, RunOptions(model=spec), has_person=True)
         prepare(run)
-        commands = slash_commands(run, lambda: "You are the lead.\nBe brief.")
+        commands = slash_commands(run, lambda: "You are the lead.\nBe brief.", lambda _: None)
         return text_of(slash_answer(commands, command))
 
     return asyncio.run(look())
@@ -75,6 +75,7 @@ def test_help_lists_every_command_and_no_other(repository: Path) -> None:
         "/help",
         "/inbox",
         "/mcp",
+        "/mode",
         "/pause",
         "/prompt",
         "/queue",

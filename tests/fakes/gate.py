@@ -22,12 +22,15 @@ class FakeHooks:
 
     def __init__(self, order: Order) -> None:
         self._order = order
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What happens while the hooks before a call run."""
         self.says_before = HookOutcome()
         self.says_after = HookOutcome()
 
     async def before(self, call: ToolCall) -> HookOutcome:
         """Stands for the hooks before a call."""
         self._order.steps.append(f"hooks before {call.input}")
+        self.meanwhile()
         return self.says_before
 
     async def after(self, call: ToolCall, result: ToolResult, seconds: float) -> HookOutcome:
@@ -42,10 +45,13 @@ class FakeAsker:
     def __init__(self, order: Order) -> None:
         self._order = order
         self.answer = Behavior.DENY
+        self.meanwhile: Callable[[], None] = lambda: None
+        """What happens while the person thinks."""
 
     async def ask(self, call: ToolCall, subject: Subject, decision: Decision) -> Decision:
         """Returns the decision with the person's answer in it."""
         self._order.steps.append(f"asked about {call.input}: {decision.why}")
+        self.meanwhile()
         why = "the person said no" if self.answer is Behavior.DENY else decision.why
         return replace(decision, behavior=self.answer, source="person", why=why)
 

@@ -16,7 +16,13 @@ from modules.records.decisions import (
 )
 from modules.records.errors import PersonFault
 from modules.records.settings import Rules, RuleText
-from modules.safety.permissions import PermissionManager, Standing, decide, with_hook
+from modules.safety.permissions import (
+    PermissionManager,
+    Standing,
+    decide,
+    is_of_use,
+    with_hook,
+)
 from tests.safety.grounds import lead_ground, worker_ground
 
 ALLOW, ASK, DENY = Behavior
@@ -351,6 +357,44 @@ def test_manager_when_the_lead_lowers_its_mode_then_every_agent_is_held_to_it() 
 
     assert (before, manager.decide(worker, "bash", {}, make).behavior) == (ALLOW, DENY)
     assert manager.mode is Mode.PLAN
+
+
+def test_worker_at_work_keeps_the_mode_it_began_in_when_the_lead_raises_its_own() -> None:
+    manager = PermissionManager(Rules(), mode=Mode.AUTO)
+    at_work = manager.mode_from_now()
+
+    manager.set_mode(Mode.YOLO)
+    later = manager.mode_from_now()
+
+    assert (manager.mode, at_work(), later()) == (Mode.YOLO, Mode.AUTO, Mode.YOLO)
+
+
+def test_worker_at_work_follows_the_lead_down_and_back_to_what_it_began_in() -> None:
+    manager = PermissionManager(Rules(), mode=Mode.AUTO)
+    at_work = manager.mode_from_now()
+
+    manager.set_mode(Mode.PLAN)
+    lowered = at_work()
+    manager.set_mode(Mode.YOLO)
+
+    assert (lowered, at_work()) == (Mode.PLAN, Mode.AUTO)
+
+
+def test_worker_at_work_is_raised_where_the_person_raises_all() -> None:
+    manager = PermissionManager(Rules(), mode=Mode.DEFAULT)
+    at_work = manager.mode_from_now()
+
+    manager.set_mode(Mode.YOLO, for_all=True)
+    raised, later = at_work(), manager.mode_from_now()
+    manager.set_mode(Mode.AUTO)
+
+    assert (raised, at_work(), later()) == (Mode.YOLO, Mode.AUTO, Mode.AUTO)
+
+
+def test_tool_that_always_changes_something_is_of_no_use_in_plan_mode_alone() -> None:
+    useless = [(risk, mode) for risk in Risk for mode in Mode if not is_of_use(risk, mode)]
+
+    assert useless == [(risk, Mode.PLAN) for risk in Risk if risk is not Risk.SAFE]
 
 
 def test_manager_when_the_leads_mode_is_higher_then_the_agents_own_counts() -> None:
