@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from modules.records.tooling import Tool
+from tools.background import BACKGROUND_TOOLS
 from tools.board import BOARD_TOOLS
 from tools.crew_context import CrewContext
 from tools.files import FILE_TOOLS
@@ -22,6 +23,7 @@ from tools.worktree import WORKTREE_TOOLS
 
 LANE_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
     *SHELL_TOOLS,
+    *BACKGROUND_TOOLS,
     *FILE_TOOLS,
     *SEARCH_TOOLS,
     *TODO_TOOLS,

@@ -51,23 +51,15 @@ async def run_child(
 
     Raises OSError when it can't be started, ValueError when an argument can't be passed.
     """
-    child = _Child(argv, cwd=cwd, environment=environment, on_output=on_output, stdin=stdin)
-    try:
-        timed_out = not await child.is_over_within(timeout_seconds)
-        if not timed_out:
-            await child.settle()
-        left_behind = len(child.left_behind())
-        await child.end()
-    except asyncio.CancelledError:
-        await child.end()
-        raise
-    finally:
-        exit_code = child.close()
-    return Ended(exit_code=exit_code, timed_out=timed_out, left_behind=left_behind)
+    child = Child(argv, cwd=cwd, environment=environment, on_output=on_output, stdin=stdin)
+    return await child.end_within(timeout_seconds)
 
 
-class _Child:
-    """A running program, its pipe, and its descendants."""
+class Child:
+    """A program that was just started, its pipe, and its descendants.
+
+    Raises OSError when it can't be started, ValueError when an argument can't be passed.
+    """
 
     def __init__(
         self,
@@ -76,7 +68,7 @@ class _Child:
         cwd: Path,
         environment: Mapping[str, str],
         on_output: Callable[[bytes], None],
-        stdin: int,
+        stdin: int = subprocess.DEVNULL,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_output = on_output
@@ -103,6 +95,21 @@ class _Child:
         self._exited = _end_of(self._process.pid, self._loop)
         self._drained: asyncio.Future[None] = self._loop.create_future()
         self._loop.add_reader(self._pipe, self._read)
+
+    async def end_within(self, seconds: float) -> Ended:
+        """Waits for the program, ends it when its time is up, and lets go of everything."""
+        try:
+            timed_out = not await self.is_over_within(seconds)
+            if not timed_out:
+                await self.settle()
+            left_behind = len(self.left_behind())
+            await self.end()
+        except asyncio.CancelledError:
+            await self.end()
+            raise
+        finally:
+            exit_code = self.close()
+        return Ended(exit_code=exit_code, timed_out=timed_out, left_behind=left_behind)
 
     def left_behind(self) -> list[int]:
         """Returns the descendants that are alive now, the program itself apart."""

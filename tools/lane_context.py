@@ -17,6 +17,7 @@ from modules.safety.path_names import (
     is_secret_name,
     is_system_secret,
 )
+from tools.background_commands import BackgroundCommands
 
 
 class TodoItem(Record):
@@ -45,6 +46,7 @@ class LaneContext:
     """Puts a command into the OS sandbox; returns it as it is where the agent is inside already."""
     on_progress: Callable[[str], None] | None = None
     """Is told a command's output as it comes."""
+    background: BackgroundCommands = field(default_factory=BackgroundCommands)
     todos: tuple[TodoItem, ...] = ()
     read_files: dict[Path, FileStat] = field(default_factory=dict)
     """The files the agent has read or written, by real path, as they were then."""

@@ -52,7 +52,7 @@ from tools.crew_context import CrewContext
 BEATS_PER_LEASE = 6
 GO_ON = (
     "The lead was started anew. Your worktree is as you left it; a call that was running was "
-    "interrupted. Go on where you were."
+    "interrupted, and nothing runs in the background. Go on where you were."
 )
 
 

@@ -14,7 +14,7 @@ from modules.records.tooling import ToolResult
 from modules.safety.hook_verdict import HookOutcome
 from modules.safety.hooks import Caller, HookRunner
 from modules.safety.permissions import Standing, with_hook
-from tools.shell import SILENCE
+from tools.command import SILENCE
 
 _LINE_CHARACTERS = 200
 

@@ -18,6 +18,7 @@ from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import Probe, jailed_argv
 from modules.store.paths import Paths
+from tools.background_commands import BackgroundCommands
 from tools.lane_context import LaneContext
 
 
@@ -134,6 +135,9 @@ def lead_lane(house: House, temporary: Path) -> LaneContext:
         temporary=temporary,
         fence=Fence(house.paths.root),
         wrap=wrap,
+        background=BackgroundCommands(
+            lambda line: house.events.notice(f"In the lead's background {line}")
+        ),
     )
 
 

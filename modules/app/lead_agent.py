@@ -7,6 +7,7 @@ from typing import Any
 from modules.agent.brain import LocalBrain
 from modules.agent.limits import Limits
 from modules.agent.loop import TurnEnd, run_turn
+from modules.agent.noted_brain import NotedBrain
 from modules.agent.tool_pool import ToolPool
 from modules.app.lead_events import event_line, events_message
 from modules.app.run_hooks import MOST_STOP_BLOCKS, stop_fields
@@ -19,6 +20,7 @@ from modules.records.session_records import AnySessionRecord
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hook_verdict import HookOutcome
 from modules.team.mailbox import Mailbox, mail_text
+from tools.background_commands import BackgroundCommands
 
 LEAD = "lead"
 
@@ -38,13 +40,15 @@ class LeadAgent:
         brain: LocalBrain,
         pool: ToolPool,
         mailbox: Mailbox,
+        background: BackgroundCommands,
         opening: Callable[[], str],
         ask_hooks: AskHooks,
     ) -> None:
         self._session = session
-        self._brain = brain
+        self._brain = NotedBrain(brain, background.endings)
         self._pool = pool
         self._mailbox = mailbox
+        self._background = background
         self._opening = opening
         self._ask_hooks = ask_hooks
         self._lines: list[str] = []
@@ -65,7 +69,7 @@ class LeadAgent:
     @property
     def has_news(self) -> bool:
         """True while something waits to be told to the lead."""
-        return bool(self._lines) or bool(self._mailbox.unread(LEAD))
+        return bool(self._lines) or bool(self._mailbox.unread(LEAD)) or self._background.has_endings
 
     async def news(self) -> None:
         """Returns when something waits to be told to the lead."""
@@ -83,7 +87,8 @@ class LeadAgent:
         mail = mail_text(letters, kept_in=self._mailbox.folder)
         lines, self._lines = self._lines, []
         first = "" if self._session.messages else self._opening()
-        parts = (first, words, context, events_message(lines, mail))
+        ended = self._background.endings()
+        parts = (first, words, context, events_message(lines, mail), ended)
         opening = "\n\n".join(part for part in parts if part)
         end = await run_turn(self._brain, self._pool, said(opening), Limits())
         self._mailbox.mark_read(letters)

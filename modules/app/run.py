@@ -6,7 +6,7 @@ End: workers stopped and waited for → MCP servers ended → lock given back.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +48,7 @@ class Run:
         self.hook_context = ""
         """What SessionStart hooks want the lead to read."""
         self._has_session = False
+        self._endings: list[Callable[[], Awaitable[None]]] = []
         self._landed: list[str] = []
         self._worker_tasks: dict[str, list[int]] = {}
         self._touched: set[int] = set()
@@ -75,6 +76,10 @@ class Run:
                 yield
         finally:
             await finish(self._leave(lock))
+
+    def at_end(self, ending: Callable[[], Awaitable[None]]) -> None:
+        """Takes in what ends a part of the run that was joined to it."""
+        self._endings.append(ending)
 
     @property
     def is_quiet(self) -> bool:
@@ -200,6 +205,8 @@ class Run:
 
     async def _leave(self, lock: LeadLock) -> None:
         await self.supervisor.stop()
+        for ending in self._endings:
+            await ending()
         await self._close_left_lanes()
         await self.house.mcp.stop()
         await self.house.egress.stop()

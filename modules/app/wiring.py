@@ -127,12 +127,14 @@ def join_lead(run: Run) -> LeadAgent:
     session = Session(_lead_journal(house, run.resume), clock=house.clock)
     session.open(agent=LEAD)
     temporary = house.paths.temporary / LEAD
+    lane = lead_lane(house, temporary)
+    run.at_end(lane.background.stop_all)
     pool = make_pool(
         house,
         session=session,
         toolset=Toolset(
             lane_tools=LANE_TOOLS,
-            lane=lead_lane(house, temporary),
+            lane=lane,
             crew_tools=LEAD_TOOLS,
             crew=CrewContext(agent=LEAD, crew=run.crew),
         ),
@@ -156,6 +158,7 @@ def join_lead(run: Run) -> LeadAgent:
         brain=brain,
         pool=pool,
         mailbox=house.mailbox,
+        background=lane.background,
         opening=lambda: lead_opening(
             target=house.repository.target,
             commit=house.queue.landed,

@@ -16,6 +16,7 @@ import msgspec
 
 from modules.agent.limits import Limits
 from modules.agent.loop import run_turn
+from modules.agent.noted_brain import NotedBrain
 from modules.agent.schema import read_input
 from modules.records.errors import ModelFault
 from modules.records.messages import Message, ModelReply, ToolCall
@@ -170,19 +171,24 @@ async def work(line: LeadLine) -> None:
     assigned = await line.receive()
     if not isinstance(assigned, Assigned):
         raise LeadGone
-    hands = RemoteHands(line, _tools_named(assigned.tools), _lane_context(assigned))
+    context = _lane_context(assigned)
+    hands = RemoteHands(line, _tools_named(assigned.tools), context)
+    brain = NotedBrain(RemoteBrain(line), context.background.endings)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(line.listen())
             tasks.create_task(_beat(line, hands, assigned.beat_seconds))
-            await _take_turns(line, hands, assigned.opening)
+            await _take_turns(line, brain, hands, assigned.opening)
             raise LeadGone
     except* LeadGone:
         pass  # the regular end: nothing is left to do, whoever said so
+    finally:
+        await context.background.stop_all()
 
 
-async def _take_turns(line: LeadLine, hands: RemoteHands, opening: Message | None) -> None:
-    brain = RemoteBrain(line)
+async def _take_turns(
+    line: LeadLine, brain: NotedBrain, hands: RemoteHands, opening: Message | None
+) -> None:
     while opening is not None:
         end = await run_turn(brain, hands, opening, Limits())
         over = TurnOver(seq=line.next_number(), text=end.text, failure=end.failure or end.awaits)

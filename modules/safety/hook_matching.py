@@ -5,8 +5,8 @@
    whole: `edit_file|bash`. `mcp__files` is no tool's name; all tools of a server are
    `mcp__files__.*`.
 3. Anything else is a regular expression that must match a whole name.
-4. A tool is met by its own name or by the one it has in Claude Code; the hook hears of it by the
-   name that was met.
+4. A tool is met by its own name or by the one it has in Claude Code, and whatever runs a command
+   line is met by `bash` as well; the hook hears of it by the name that was met.
 """
 
 import re
@@ -49,8 +49,8 @@ TOOL_EVENTS = frozenset(
 
 CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = {
     "bash": ("Bash",),
-    "background_run": ("Bash",),
-    "bash_with_network": ("Bash",),
+    "background_run": ("Bash", "bash"),
+    "bash_with_network": ("Bash", "bash"),
     "read_file": ("Read",),
     "write_file": ("Write",),
     "edit_file": ("Edit",),
@@ -66,7 +66,7 @@ CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = {
     "load_skill": ("Skill",),
     "ask_user": ("AskUserQuestion",),
 }
-"""The names our tools have in Claude Code, the closest first."""
+"""The other names our tools are met by: theirs in Claude Code, the closest first; then `bash`."""
 
 _NAME_LIST = re.compile(r"[A-Za-z0-9_\- ,|]*")
 _MCP_TOOL = re.compile(r"mcp__.+__.+")

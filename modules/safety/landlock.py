@@ -6,7 +6,8 @@
    to it are not granted; everything else in them is, one by one.
 3. What Landlock can't refuse, a system call filter does: sockets of every other kind, docker's and
    ssh-agent's among them. Root loses its capabilities.
-4. Two processes stand before the command. The outer one, whose pid the starter has, dies with the
+4. An order that is `open` restricts nothing; what 5 says holds for it, too.
+5. Two processes stand before the command. The outer one, whose pid the starter has, dies with the
    thread that started it, and starts nothing where the starter was gone before it could ask for
    that. The inner one adopts whatever the command leaves behind, and kills it when the command
    ends or the outer one is gone.
@@ -199,13 +200,14 @@ class Order:
         self.hidden: list[str] = []
         self.readable: list[str] = []
         self.is_network_off = True
+        self.is_open = False
         self.starter = os.getppid()
         self.command: list[str] = []
 
     def as_arguments(self) -> list[str]:
         """Returns the words `read_order` reads."""
         words = ["folder", self.folder, "network", "off" if self.is_network_off else "shared"]
-        words += ["starter", str(self.starter)]
+        words += ["starter", str(self.starter), "jail", "open" if self.is_open else "closed"]
         for path in self.writable:
             words += ["writable", path]
         for path in self.hidden:
@@ -216,7 +218,10 @@ class Order:
 
 
 def read_order(arguments: list[str]) -> Order:
-    """Reads `folder F network off|shared starter N (writable|hidden|readable P)* -- command`."""
+    """Reads `folder F network off|shared starter N jail open|closed -- command`.
+
+    Before the dashes there may be any number of `writable P`, `hidden P` and `readable P`.
+    """
     # Plain words, because json alone would double the time this takes to start.
     order = Order()
     position = 0
@@ -226,6 +231,8 @@ def read_order(arguments: list[str]) -> Order:
             order.folder = value
         elif name == "network":
             order.is_network_off = value != "shared"
+        elif name == "jail":
+            order.is_open = value == "open"
         elif name == "starter":
             order.starter = int(value)
         elif name in ("writable", "hidden", "readable"):
@@ -287,16 +294,21 @@ def _become(order: Order) -> int:
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
     try:
         os.chdir(order.folder)
-        rules = grants(writable=order.writable, hidden=order.hidden, readable=order.readable)
-        drop_capabilities()
-        restrict(rules, is_network_off=order.is_network_off)
-        filter_sockets(is_network_off=order.is_network_off)
+        if not order.is_open:
+            _lock_in(order)
         os.execvp(order.command[0], order.command)
     except (OSError, Unavailable) as error:
         print(
             f"The jail could not start {order.command[0]!r}: {error}", file=sys.stderr, flush=True
         )
         return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def _lock_in(order: Order) -> None:
+    rules = grants(writable=order.writable, hidden=order.hidden, readable=order.readable)
+    drop_capabilities()
+    restrict(rules, is_network_off=order.is_network_off)
+    filter_sockets(is_network_off=order.is_network_off)
 
 
 def _reap(awaited: int) -> int | None:

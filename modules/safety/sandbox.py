@@ -103,7 +103,7 @@ def jailed_argv(
         case SandboxKind.SEATBELT:
             return seatbelt_argv(limited_argv(argv, spec, kind), spec)
         case SandboxKind.OFF:
-            return list(argv)
+            return _watched_argv(argv, interpreter) if sys.platform == "linux" else list(argv)
         case SandboxKind.UNAVAILABLE:
             raise PersonFault(
                 "This machine has no sandbox, so no agent's command is started.",
@@ -112,6 +112,16 @@ def jailed_argv(
             )
         case _:
             assert_never(kind)
+
+
+def _watched_argv(argv: Sequence[str], interpreter: str) -> list[str]:
+    """Returns the command that runs `argv` without a jail, and ends it with whoever started it."""
+    order = landlock.Order()
+    order.folder = "."
+    order.is_open = True
+    order.command = list(argv)
+    order.starter = os.getpid()
+    return [interpreter, "-I", "-S", landlock.__file__, *order.as_arguments()]
 
 
 def _bubblewrap() -> str:

@@ -74,3 +74,9 @@ def test_matcher_that_meets_no_tool_is_told_with_advice() -> None:
         "For all tools of the server write 'mcp__srv__.*'.",
         "here nothing.*: the matcher 'nothing.*' meets no tool.",
     ]
+
+
+def test_whatever_runs_a_command_line_is_met_by_bash_too() -> None:
+    for tool in ("bash", "background_run", "bash_with_network"):
+        assert (met_name("bash", tool), met_name("Bash", tool)) == ("bash", "Bash")
+        assert met_name(".*", tool) == tool

@@ -313,11 +313,11 @@ def wait_for_ends(pids: list[int]) -> list[int]:
 class Stay:
     """A jailed command with children that ignore everything and have sessions of their own."""
 
-    def __init__(self, ground: Ground, kind: SandboxKind) -> None:
+    def __init__(self, ground: Ground, kind: SandboxKind | None) -> None:
         self.mark = new_mark()
         command = ["/bin/bash", "-c", STAYING.format(self.mark)]
         self.owner = subprocess.Popen(
-            [sys.executable, "-c", OWNER, *ground.argv(command, kind)],
+            [sys.executable, "-c", OWNER, *(ground.argv(command, kind) if kind else command)],
             env=ground.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -350,12 +350,12 @@ def stay(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Stay]:
         stay.end()
 
 
-ANY_STAY = pytest.mark.parametrize("stay", KINDS, ids=str, indirect=True)
+ANY_STAY = pytest.mark.parametrize("stay", [*KINDS, SandboxKind.OFF], ids=str, indirect=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stay", [SandboxKind.OFF], ids=str, indirect=True)
-def test_children_without_a_jail_outlive_a_killed_owner(stay: Stay) -> None:
+@pytest.mark.parametrize("stay", [None], ids=["bare"], indirect=True)
+def test_children_that_nobody_watches_outlive_a_killed_owner(stay: Stay) -> None:
     stay.owner.kill()
     stay.owner.wait()
 
@@ -380,7 +380,7 @@ def test_signal_to_the_jail_ends_everything_in_it(stay: Stay, signal: int) -> No
 
 
 @pytest.mark.slow
-@ANY_KIND
+@pytest.mark.parametrize("kind", [*KINDS, SandboxKind.OFF], ids=str)
 def test_command_that_ends_leaves_nothing_behind(ground: Ground, kind: SandboxKind) -> None:
     mark = new_mark()
 

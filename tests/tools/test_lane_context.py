@@ -9,12 +9,13 @@ from modules.agent.schema import input_schema
 from modules.records.errors import ModelFault
 from modules.records.tooling import Place
 from tests.tools.lanes import make_lane
+from tools.background import BACKGROUND_TOOLS
 from tools.files import FILE_TOOLS
 from tools.search import SEARCH_TOOLS
 from tools.shell import SHELL_TOOLS
 from tools.todo import TODO_TOOLS
 
-TOOLS = (*SHELL_TOOLS, *FILE_TOOLS, *SEARCH_TOOLS, *TODO_TOOLS)
+TOOLS = (*SHELL_TOOLS, *BACKGROUND_TOOLS, *FILE_TOOLS, *SEARCH_TOOLS, *TODO_TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,8 @@ def test_lane_tools_have_the_names_and_fields_that_models_know() -> None:
 
     assert fields == {
         "bash": ["command", "timeout_seconds", "description"],
+        "background_run": ["command", "life_seconds", "description"],
+        "check_background": ["task_id", "wait_seconds", "wait_for", "stop"],
         "read_file": ["path", "offset", "limit"],
         "write_file": ["path", "content"],
         "edit_file": ["path", "old_text", "new_text", "replace_all"],

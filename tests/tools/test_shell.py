@@ -16,8 +16,9 @@ from modules.records.decisions import ShellSubject
 from modules.records.errors import ModelFault
 from modules.records.tooling import Place, ToolResult
 from tests.tools.lanes import make_lane, processes_named
+from tools.command import OUTPUT_LIMIT
 from tools.lane_context import LaneContext
-from tools.shell import OUTPUT_LIMIT, SHELL_TOOLS, BashInput, run_bash
+from tools.shell import SHELL_TOOLS, BashInput, run_bash
 
 
 @pytest.fixture
