@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from modules.records.crew import WorkerView
+from modules.records.crew import WorkerState, WorkerView
 from modules.records.decisions import Mode, Risk, ToolSubject
 from modules.records.protocol import STOP_LIMITS
 from modules.records.record import Record
@@ -146,7 +146,7 @@ async def broadcast(given: Broadcast, context: CrewContext) -> ToolResult:
 
 def worker_line(worker: WorkerView) -> str:
     """Returns a worker on one line."""
-    parts = [worker.name, str(worker.state)]
+    parts = [worker.name, f"{worker.state}{_times(worker)}"]
     if worker.role:
         parts.append(f"role {worker.role}")
     if worker.task is not None:
@@ -156,8 +156,18 @@ def worker_line(worker: WorkerView) -> str:
     if worker.tools is not None:
         parts.append(f"tools {', '.join(worker.tools)}")
     if worker.doing:
-        parts.append(worker.doing)
+        parts.append(doing_words(worker))
     return " · ".join(parts)
+
+
+def doing_words(worker: WorkerView) -> str:
+    """Returns the tool a worker runs, or what it waits for."""
+    return f"for {worker.doing}" if worker.state is WorkerState.WAITING else worker.doing
+
+
+def _times(worker: WorkerView) -> str:
+    until = "" if worker.until is None else f" until {worker.until.astimezone():%H:%M:%S}"
+    return f" since {worker.since.astimezone():%H:%M:%S}{until}"
 
 
 def _safe(text: str = "") -> ToolSubject:

@@ -35,6 +35,7 @@ from modules.git.lane_state import Lane
 from modules.records.crew import WorkerState
 from modules.records.decisions import Mode
 from modules.records.errors import CrewyardError, PersonFault, QuotaFault
+from modules.records.events import CrewHeld
 from modules.records.exits import Exit
 from modules.records.messages import said
 from modules.records.protocol import Assigned
@@ -45,11 +46,14 @@ from modules.safety.hook_matching import HookEvent
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing
 from modules.team.board_rules import current_claim
-from modules.team.supervisor import Member
+from modules.team.broker import WorkerNotUp
+from modules.team.member import Member
 from tools.catalog import LANE_TOOLS, worker_tools
 from tools.crew_context import CrewContext
 
 BEATS_PER_LEASE = 6
+MOST_STARTS_IN_VAIN = 5
+"""Workers in a row that did not come up; after that no more are started."""
 GO_ON = (
     "The lead was started anew. Your worktree is as you left it; a call that was running was "
     "interrupted, and nothing runs in the background. Go on where you were."
@@ -74,6 +78,7 @@ class Attempts:
     def __init__(self, house: House, crew: Crew) -> None:
         self._house = house
         self._crew = crew
+        self._starts_in_vain = 0
 
     async def work(self, member: Member, task: Task) -> None:
         """Works on `task` until its claim is over; only a bug is raised."""
@@ -136,14 +141,16 @@ class Attempts:
             lease=timedelta(seconds=house.settings.lease_seconds),
             hand_in=hand_in,
             mask=house.mask.masked,
+            on_greet=self._note_start,
             clash_letters=lambda: house.clashes.letters(claim.task),
             may_stop=lambda words, is_again: house.run_hooks.objection(
                 HookEvent.SUBAGENT_STOP, stop_fields(words, is_again=is_again), caller
             ),
         )
 
-        def started(pid: int) -> None:
+        def started(pid: int, until: datetime) -> None:
             member.pid = pid
+            member.set_state(WorkerState.STARTING, until=until)
 
         def ended(left: list[int]) -> None:
             member.left_behind = left
@@ -280,8 +287,16 @@ class Attempts:
             told.append(handover_words(place.handover, landed_ref=landed_ref, root=root))
         return task_opening(task, previous="\n".join(filter(None, told)))
 
+    def _note_start(self) -> None:
+        self._starts_in_vain = 0
+
     def _end_of(self, error: CrewyardError) -> AttemptEnd:
         match error:
+            case WorkerNotUp():
+                self._starts_in_vain += 1
+                if self._starts_in_vain == MOST_STARTS_IN_VAIN:
+                    self._hold_crew(error)
+                return AttemptEnd(reason=str(error), is_failure=True)
             case QuotaFault():
                 return AttemptEnd(
                     reason=str(error), is_failure=False, is_parked=True, parked_until=error.until
@@ -304,6 +319,18 @@ class Attempts:
         if not house.failed.done():
             house.failed.set_exception(error)
         return AttemptEnd(reason=error.line, is_failure=False)
+
+    def _hold_crew(self, error: WorkerNotUp) -> None:
+        """Starts no more workers until the person has looked; without one the run ends."""
+        house = self._house
+        why = f"{MOST_STARTS_IN_VAIN} workers in a row did not come up. {error}"
+        self._starts_in_vain = 0
+        if house.questions.has_person:
+            self._crew.supervisor.pause(None)
+            house.events.emit(CrewHeld(at=house.clock(), why=why))
+        elif not house.failed.done():
+            fault = PersonFault(why, hint="See `crewyard doctor`.", exit_code=Exit.FAILED)
+            house.failed.set_exception(fault)
 
     async def _close(
         self, claim: Claim, task: Task, place: AttemptPlace | None, end: AttemptEnd

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from modules.app.wait_notes import WaitNotes
 from modules.records.errors import ModelFault
 
 AnswerT = TypeVar("AnswerT")
@@ -12,13 +13,16 @@ AnswerT = TypeVar("AnswerT")
 class AwaitedAnswers(Generic[AnswerT]):
     """The agents that wait, and the way to answer them."""
 
-    def __init__(self) -> None:
+    def __init__(self, waits: WaitNotes, what: str) -> None:
+        self._waits = waits
+        self._what = what
+        """What those who wait are shown to wait for."""
         self._waiting: dict[str, asyncio.Future[AnswerT]] = {}
 
     async def wait(
-        self, name: str, *, ask: Callable[[], object], timeout_seconds: float
+        self, name: str, *, agent: str, ask: Callable[[], object], timeout_seconds: float
     ) -> AnswerT | None:
-        """Asks and returns the answer, None when the time is up.
+        """Asks for `agent` and returns the answer, None when the time is up.
 
         Raises ModelFault when `name` waits already.
         """
@@ -28,7 +32,8 @@ class AwaitedAnswers(Generic[AnswerT]):
         self._waiting[name] = answer
         try:
             ask()
-            return await asyncio.wait_for(answer, timeout_seconds)
+            with self._waits.waiting(agent, self._what, at_most_seconds=timeout_seconds):
+                return await asyncio.wait_for(answer, timeout_seconds)
         except TimeoutError:
             return None
         finally:

@@ -116,6 +116,7 @@ def team_json(opened: Opened) -> dict[str, object]:
                 "task": worker.task,
                 "pid": worker.pid,
                 "since": worker.since.isoformat(),
+                "until": None if worker.until is None else worker.until.isoformat(),
                 "doing": worker.doing,
                 "tools": None if worker.tools is None else list(worker.tools),
                 "mode": worker.mode,

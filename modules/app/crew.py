@@ -37,12 +37,15 @@ class Crew:
     def __init__(self, house: House) -> None:
         self._house = house
         self._supervisor: Supervisor | None = None
-        self._questions: AwaitedAnswers[str] = AwaitedAnswers()
-        self._plans: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers()
+        self._questions: AwaitedAnswers[str] = AwaitedAnswers(house.waits, "the lead's answer")
+        self._plans: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers(
+            house.waits, "the lead's word on its plan"
+        )
         self.has_lead = False
         """True where a lead's model is there to answer."""
         self.reviews = Reviews(
             house.settings,
+            house.waits,
             has_lead=lambda: self.has_lead,
             write_lead=self._write_lead,
             ask_person=partial(ask_person, house) if house.questions.has_person else None,
@@ -51,6 +54,7 @@ class Crew:
     def join(self, supervisor: Supervisor) -> None:
         """Gives the crew its supervisor, which itself needs the crew to work."""
         self._supervisor = supervisor
+        self._house.waits.join(supervisor.waiting)
 
     @property
     def supervisor(self) -> Supervisor:
@@ -212,6 +216,7 @@ class Crew:
             return "No lead is there to answer. Decide yourself, and say what you assumed."
         answer = await self._questions.wait(
             agent,
+            agent=agent,
             ask=lambda: self._write_lead(agent, question, f"send_message to {agent}"),
             timeout_seconds=self._house.settings.ask_timeout_seconds,
         )
@@ -230,6 +235,7 @@ class Crew:
             return answer is not Answer.NO, reason
         found = await self._plans.wait(
             agent,
+            agent=agent,
             ask=lambda: self._write_lead(agent, f"My plan:\n{plan}", f"answer_plan for {agent}"),
             timeout_seconds=self._house.settings.ask_timeout_seconds,
         )

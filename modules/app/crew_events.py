@@ -1,8 +1,11 @@
 """The events that tell of the board and of the crew."""
 
+from datetime import datetime
+
+from modules.records.crew import WorkerState
 from modules.records.events import TaskChanged, WorkerChanged
 from modules.records.tasks import Task
-from modules.team.supervisor import Member
+from modules.team.member import Member
 
 
 def task_event(task: Task) -> TaskChanged:
@@ -19,14 +22,16 @@ def task_event(task: Task) -> TaskChanged:
     )
 
 
-def worker_event(member: Member, why: str) -> WorkerChanged:
-    """Returns the event of a worker whose state is another one."""
+def worker_event(member: Member, *, at: datetime) -> WorkerChanged:
+    """Returns the event of a worker whose state, or what it waits for, is another one."""
+    view = member.view()
     return WorkerChanged(
-        at=member.since,
-        worker=member.name,
-        role=member.role,
-        state=str(member.state),
-        task=member.task,
-        pid=member.pid,
-        why=why,
+        at=at,
+        worker=view.name,
+        role=view.role,
+        state=str(view.state),
+        task=view.task,
+        pid=view.pid,
+        why=view.doing if view.state is WorkerState.WAITING else "",
+        until=view.until,
     )

@@ -27,7 +27,7 @@ from modules.records.tooling import Place, ToolResult
 from modules.safety.fence import Fence
 from modules.team.broker import WorkerBroken
 from modules.team.mailbox import Mailbox, mail_text
-from modules.team.supervisor import Member
+from modules.team.member import Member
 from modules.team.task_board import TaskBoard
 
 NUDGE = (
@@ -60,6 +60,7 @@ class WorkerDesk:
         lease: timedelta,
         hand_in: HandIn,
         mask: Callable[[str], str],
+        on_greet: Callable[[], None],
         may_stop: Callable[[str, bool], Awaitable[str]],
         clash_letters: Callable[[], Awaitable[list[MailSent]]],
     ) -> None:
@@ -73,6 +74,7 @@ class WorkerDesk:
         self._lease = lease
         self._hand_in = hand_in
         self._mask = mask
+        self._on_greet = on_greet
         self._may_stop = may_stop
         """Takes the last words and whether it was asked before; returns what speaks against it."""
         self._clash_letters = clash_letters
@@ -90,6 +92,7 @@ class WorkerDesk:
         if self._member.pid is not None:
             self._member.pid = host_pid(self._member.pid, pid)
         self._member.set_state(WorkerState.WORKING)
+        self._on_greet()
         return self._assigned
 
     @property
@@ -97,10 +100,8 @@ class WorkerDesk:
         """How long nothing has been heard of the worker."""
         return asyncio.get_running_loop().time() - self._heard_at
 
-    def heard(self, doing: str) -> None:
+    def heard(self) -> None:
         """Notes a sign of life; renews the lease when a third of it has passed."""
-        if doing:
-            self._member.doing = doing
         self._heard_at = asyncio.get_running_loop().time()
         if self._heard_at - self._renewed_at > self._lease.total_seconds() / 3:
             self._renewed_at = self._heard_at
@@ -110,7 +111,7 @@ class WorkerDesk:
     def lose_claim(self, reason: str) -> None:
         """Gives the task back while the worker is not heard; it may still bring something."""
         if self._is_current:
-            self._member.set_state(WorkerState.WAITING, doing="silent")
+            self._member.set_state(WorkerState.WAITING, doing="a sign of life")
             self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
 
     async def think(self, incoming: Message) -> ModelReply:
@@ -150,9 +151,8 @@ class WorkerDesk:
 
     async def _until_resumed(self) -> None:
         if not self._member.may_go.is_set():
-            self._member.set_state(WorkerState.WAITING, doing="paused")
-            await self._member.may_go.wait()
-            self._member.set_state(WorkerState.WORKING)
+            with self._member.waiting("/resume"):
+                await self._member.may_go.wait()
 
     async def keep(self, incoming: Message) -> None:
         """Adds a message to the conversation."""
@@ -169,11 +169,13 @@ class WorkerDesk:
         if opened.tool.place is Place.LEAD:
             return await self._pool.close(opened, await self._pool.run_here(opened))
         self._cleared[call.call_id] = opened
+        self._note_doing()
         return opened.call
 
     async def close(self, call_id: str, result: ToolResult) -> ToolResult:
         """Takes the result of a call that was opened here through the rest of the gate."""
         cleared = self._cleared.pop(call_id, None)
+        self._note_doing()
         if cleared is None:
             raise WorkerBroken(
                 f"The worker gave a result of a call it was not told to run: {call_id!r}."
@@ -202,6 +204,10 @@ class WorkerDesk:
             return None
         self._nudges += 1
         return said(NUDGE)
+
+    def _note_doing(self) -> None:
+        if self._member.state is WorkerState.WORKING:
+            self._member.doing = ", ".join(cleared.call.name for cleared in self._cleared.values())
 
     @property
     def _is_current(self) -> bool:

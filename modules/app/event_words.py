@@ -11,6 +11,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 from modules.app.visible_text import visible_line
 from modules.records.events import (
@@ -19,6 +20,7 @@ from modules.records.events import (
     CallEnded,
     CallStarted,
     ClashForeseen,
+    CrewHeld,
     EntryChanged,
     ModeChanged,
     Noticed,
@@ -72,14 +74,8 @@ class Teller:
                 return self._call(event)
             case ModeChanged():
                 return _told(Tone.WARNING, f"the mode is {event.mode} now, {_reach(event)}")
-            case TargetHeld():
-                return _told(Tone.WARNING, f"{event.target} stays where it is: {event.why}")
-            case TargetFails():
-                return _told(Tone.WARNING, f"The queue blames no entry: {event.why}")
-            case ClashForeseen():
-                return _told(Tone.WARNING, clash_words(event))
-            case Noticed():
-                return _told(Tone.WARNING, event.text)
+            case TargetHeld() | TargetFails() | ClashForeseen() | CrewHeld() | Noticed():
+                return _told(Tone.WARNING, _warning(event))
             case _:
                 return None
 
@@ -149,6 +145,22 @@ class Teller:
     def _subject(self, task: int) -> str:
         known = self._tasks.get(task)
         return f": {known.subject}" if known is not None else ""
+
+
+def _warning(event: TargetHeld | TargetFails | ClashForeseen | CrewHeld | Noticed) -> str:
+    match event:
+        case TargetHeld():
+            return f"{event.target} stays where it is: {event.why}"
+        case TargetFails():
+            return f"The queue blames no entry: {event.why}"
+        case ClashForeseen():
+            return clash_words(event)
+        case CrewHeld():
+            return f"The crew rests until /resume: {event.why}"
+        case Noticed():
+            return event.text
+        case _:
+            assert_never(event)
 
 
 def clash_words(event: ClashForeseen) -> str:

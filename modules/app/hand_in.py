@@ -10,13 +10,12 @@ from modules.app.rework_words import conflict_lines, failure_lines
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.refs import read_ref
 from modules.git.repository import Repository
-from modules.records.crew import WorkerState
 from modules.records.errors import CrewyardError, ModelFault
 from modules.records.merges import Entry, EntryStatus, Submission
 from modules.records.tasks import Claim, Task, TaskStatus
 from modules.records.tooling import ToolResult
 from modules.store.files import write_atomically
-from modules.team.supervisor import Member
+from modules.team.member import Member
 from modules.team.task_board import BoardRefusal, TaskBoard
 
 
@@ -106,11 +105,7 @@ class HandIn:
 
     async def _pass_review(self, submission: Submission) -> None:
         """Waits for the review; raises ModelFault when it does not let this very commit pass."""
-        self._member.set_state(WorkerState.WAITING, doing="review")
-        try:
-            objection = await self._reviews.objection(submission)
-        finally:
-            self._member.set_state(WorkerState.WORKING)
+        objection = await self._reviews.objection(submission)
         if objection:
             raise ModelFault(objection)
         ref = f"refs/heads/{self._lane.branch}"
@@ -191,8 +186,8 @@ class HandIn:
             # A landing may be quicker than this note of it.
             if self._board.task(self._task.task_id).status is not TaskStatus.COMPLETED:
                 raise ModelFault(str(error)) from error
-        self._member.set_state(WorkerState.WAITING, doing="merge queue")
-        entry, pause = await self._merging.verdict(entry.entry_id)
+        with self._member.waiting("the merge queue"):
+            entry, pause = await self._merging.verdict(entry.entry_id)
         if pause:
             self.is_over = True
             self._board.park(self._task.task_id, reason=pause, by="queue", held=self._claim)
@@ -227,7 +222,6 @@ class HandIn:
                 assert_never(entry.status)
 
     def _give_back(self, entry: Entry) -> None:
-        self._member.set_state(WorkerState.WORKING)
         if self._board.is_current(self._claim):
             self._board.rework(self._claim, reason=f"{entry.status}: {entry.reason}")
 

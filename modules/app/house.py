@@ -13,6 +13,7 @@ from modules.app.merging import MergeDriver
 from modules.app.models import Models
 from modules.app.questions import QuestionDesk
 from modules.app.run_hooks import RunHooks
+from modules.app.wait_notes import WaitNotes
 from modules.git.repository import Repository
 from modules.mcp_client.session import McpHub
 from modules.mcp_client.values import ServerEntry
@@ -50,6 +51,7 @@ class House:
     permissions: PermissionManager
     hooks: HookRunner
     run_hooks: RunHooks
+    waits: WaitNotes
     questions: QuestionDesk
     mcp: McpHub
     mcp_servers: tuple[ServerEntry, ...]
@@ -58,6 +60,8 @@ class House:
     sandbox: Probe
     egress: EgressProxy
     """The way out of jails whose network is `proxy`; it listens only where one is wanted."""
+    worker_argv: tuple[str, ...]
+    """The program that is a worker, and says hello on its stdout."""
     writable: tuple[Path, ...]
     """Folders beside their lanes that workers' commands may write."""
     budget: Budget

@@ -1,7 +1,8 @@
 """What of a run's events the lead's model is told, and how; pure.
 
 1. Told: a task that landed, completed without changes, failed, was parked or cancelled; a target
-   that could not follow, or does not pass its own check; a coming conflict; mail to the lead.
+   that could not follow, or does not pass its own check; a coming conflict; a crew that is held;
+   mail to the lead.
 2. Not told: starts, idling, heartbeats, queue positions. Status is data, it is read when wanted.
 3. Several events become one message.
 """
@@ -13,6 +14,7 @@ from modules.app.visible_text import visible_line
 from modules.records.events import (
     AnyEvent,
     ClashForeseen,
+    CrewHeld,
     TargetFails,
     TargetHeld,
     TaskChanged,
@@ -39,6 +41,8 @@ def event_line(event: AnyEvent) -> str:
             return f"{event.target} could not follow what has landed: {event.why}"
         case TargetFails():
             return f"{event.why} Entries keep their places; one that mends it lands."
+        case CrewHeld():
+            return f"the crew rests until the person lets it go on: {event.why}"
         case ClashForeseen():
             # Names of files are chosen by workers.
             words = without_our_tags(visible_line(clash_words(event)))

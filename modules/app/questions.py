@@ -16,6 +16,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from modules.app.event_bus import EventBus
+from modules.app.wait_notes import WaitNotes
 from modules.records.decisions import (
     Answer,
     Behavior,
@@ -52,8 +53,11 @@ class OpenQuestion:
 class QuestionDesk:
     """All open questions of a run."""
 
-    def __init__(self, events: EventBus, *, has_person: bool, timeout_seconds: float) -> None:
+    def __init__(
+        self, events: EventBus, waits: WaitNotes, *, has_person: bool, timeout_seconds: float
+    ) -> None:
         self._events = events
+        self._waits = waits
         self.has_person = has_person
         """False where nobody is there to answer."""
         self._timeout_seconds = timeout_seconds
@@ -121,8 +125,10 @@ class QuestionDesk:
                 why=why,
             )
         )
+        limit = self._timeout_seconds
         try:
-            return await asyncio.wait_for(question.answer, self._timeout_seconds)
+            with self._waits.waiting(agent, "a person's answer", at_most_seconds=limit):
+                return await asyncio.wait_for(question.answer, limit)
         except TimeoutError:
             return None
         finally:

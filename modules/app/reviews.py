@@ -13,6 +13,7 @@ from modules.app.approval import ask_in_person
 from modules.app.awaited_answers import AwaitedAnswers
 from modules.app.hand_in import NobodyToReview
 from modules.app.house import House
+from modules.app.wait_notes import WaitNotes
 from modules.records.decisions import Answer
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
@@ -28,6 +29,7 @@ class Reviews:
     def __init__(
         self,
         settings: Settings,
+        waits: WaitNotes,
         *,
         has_lead: Callable[[], bool],
         write_lead: Callable[[str, str, str], None],
@@ -39,7 +41,7 @@ class Reviews:
         """Takes who asks, the words, and how to answer."""
         self._ask_person = ask_person
         """Returns what the person has against the work; None where no person is there."""
-        self._answers: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers()
+        self._answers: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers(waits, "the lead's review")
         self._pending: dict[int, Submission] = {}
         self._shown: dict[int, str] = {}
         self._approved: set[tuple[int, str]] = set()
@@ -102,6 +104,7 @@ class Reviews:
         try:
             answer = await self._answers.wait(
                 _name(work.task),
+                agent=work.worker,
                 ask=lambda: self._write_lead(work.worker, words, how),
                 timeout_seconds=self._settings.ask_timeout_seconds,
             )

@@ -16,6 +16,7 @@ from modules.records.session_records import AnySessionRecord
 from modules.records.tasks import Task
 from modules.team.addresses import LEAD
 from modules.team.mailbox import mail_text
+from tools.team import doing_words
 
 Shown = str | Table
 
@@ -110,7 +111,7 @@ def _waits_for(task: Task) -> str:
 
 def _team(run: Run) -> Iterator[Shown]:
     asking = {question.agent for question in run.house.questions.pending()}
-    table = _table("worker", "role", "state", "task", "since", "at")
+    table = _table("worker", "role", "state", "task", "since", "until", "")
     for worker in run.crew.workers():
         table.add_row(
             _cell(worker.name),
@@ -118,7 +119,8 @@ def _team(run: Run) -> Iterator[Shown]:
             str(worker.state),
             "" if worker.task is None else str(worker.task),
             f"{worker.since.astimezone():%H:%M:%S}",
-            "your answer" if worker.name in asking else _cell(worker.doing),
+            "" if worker.until is None else f"{worker.until.astimezone():%H:%M:%S}",
+            "for your answer" if worker.name in asking else _cell(doing_words(worker)),
         )
     yield table if table.rows else "No worker is there; they start with the work."
 

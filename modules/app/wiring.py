@@ -36,10 +36,12 @@ from modules.app.opening import (
     settings_for,
 )
 from modules.app.preparing import make_preparation
+from modules.app.program import WORKER_ARGV
 from modules.app.questions import QuestionDesk
 from modules.app.run import Run
 from modules.app.run_hooks import RunHooks
 from modules.app.settings_check import settings_warnings
+from modules.app.wait_notes import WaitNotes
 from modules.context.prompts import lead_opening, lead_prompt
 from modules.context.session import Session
 from modules.context.spill import sweep_spills
@@ -81,8 +83,17 @@ from tools.crew_context import CrewContext
 USER_HOOKS = "hooks.json"
 
 
-def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
-    """Returns a run on the repository `folder` lies in; raises PersonFault when it can't start."""
+def join_run(
+    folder: Path,
+    options: RunOptions,
+    *,
+    has_person: bool,
+    worker_argv: tuple[str, ...] = WORKER_ARGV,
+) -> Run:
+    """Returns a run on the repository `folder` lies in; raises PersonFault when it can't start.
+
+    `worker_argv` is the program that says hello as a worker.
+    """
     opened = open_repository_at(folder, target=options.target or "")
     refuse_tracked_state(opened)
     settings, trust = settings_for(opened, options.flags())
@@ -102,10 +113,21 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
     )
     servers = servers_of(opened, is_trusted=trust is TrustStatus.TRUSTED)
     mask = SecretMask(known_secrets(opened.environment, settings, servers))
-    models = _models(opened, settings, budget, events, mask)
+    waits = WaitNotes(now)
+    models = _models(opened, settings, budget, events, waits, mask)
     models.check(settings.worker_model)
     house = _house(
-        opened, settings, trust, events, budget, models, mask, servers, has_person=has_person
+        opened,
+        settings,
+        trust,
+        events,
+        waits,
+        budget,
+        models,
+        mask,
+        servers,
+        worker_argv,
+        has_person=has_person,
     )
     crew = Crew(house)
     supervisor = Supervisor(
@@ -114,7 +136,7 @@ def join_run(folder: Path, options: RunOptions, *, has_person: bool) -> Run:
         lease=timedelta(seconds=settings.lease_seconds),
         attempt=Attempts(house, crew).work,
         clock=now,
-        on_change=lambda member, why: events.emit(worker_event(member, why)),
+        on_change=lambda member: events.emit(worker_event(member, at=now())),
     )
     crew.join(supervisor)
     return Run(house, crew, supervisor, resume=options.resume)
@@ -220,12 +242,21 @@ def lead_system_prompt(house: House) -> str:
 
 
 def _models(
-    opened: Opened, settings: Settings, budget: Budget, events: EventBus, mask: SecretMask
+    opened: Opened,
+    settings: Settings,
+    budget: Budget,
+    events: EventBus,
+    waits: WaitNotes,
+    mask: SecretMask,
 ) -> Models:
     def retrying(provider: Provider, agent: str) -> Provider:
+        async def sleep(seconds: float) -> None:
+            with waits.waiting(agent, "its model's provider", at_most_seconds=seconds):
+                await asyncio.sleep(seconds)
+
         return Retrying(
             provider,
-            sleep=asyncio.sleep,
+            sleep=sleep,
             random=random.random,
             clock=now,
             notice=events.notice,
@@ -247,10 +278,12 @@ def _house(
     settings: Settings,
     trust: TrustStatus,
     events: EventBus,
+    waits: WaitNotes,
     budget: Budget,
     models: Models,
     mask: SecretMask,
     servers: tuple[ServerEntry, ...],
+    worker_argv: tuple[str, ...],
     *,
     has_person: bool,
 ) -> House:
@@ -321,8 +354,9 @@ def _house(
         permissions=permissions,
         hooks=hooks,
         run_hooks=run_hooks,
+        waits=waits,
         questions=QuestionDesk(
-            events, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
+            events, waits, has_person=has_person, timeout_seconds=settings.ask_timeout_seconds
         ),
         mcp=McpHub(launch_for(opened, settings, sandbox)),
         mcp_servers=servers,
@@ -330,6 +364,7 @@ def _house(
         web=WebGuard(_ground(paths, environment, settings, None)),
         sandbox=sandbox,
         egress=egress_proxy(opened, settings),
+        worker_argv=worker_argv,
         writable=writable,
         budget=budget,
         models=models,

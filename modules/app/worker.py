@@ -35,7 +35,6 @@ from modules.records.protocol import (
     Open,
     Replied,
     Run,
-    Stop,
     Think,
     TurnOver,
 )
@@ -49,7 +48,7 @@ AnswerT = TypeVar("AnswerT", Replied, Kept, Next)
 
 
 class LeadGone(Exception):
-    """The lead closed the pipe or told the worker to stop."""
+    """The lead closed the pipe."""
 
 
 class LeadLine:
@@ -84,8 +83,6 @@ class LeadLine:
         try:
             while True:
                 message = await self.receive()
-                if isinstance(message, Stop):
-                    raise LeadGone
                 if not isinstance(message, Assigned):
                     self._open.pop(message.seq).set_result(message)
         finally:
@@ -139,8 +136,6 @@ class RemoteHands:
         self._line = line
         self._tools = tools
         self._context = context
-        self.doing = ""
-        """The tool that runs now, empty when none does."""
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Takes one call through the lead's gate."""
@@ -156,13 +151,10 @@ class RemoteHands:
 
     async def _run_here(self, call: ToolCall) -> ToolResult:
         tool = self._tools[call.name]
-        self.doing = call.name
         try:
             return await tool.run(read_input(call.name, tool.input, call.input), self._context)
         except ModelFault as error:
             return ToolResult(text=str(error), is_error=True)
-        finally:
-            self.doing = ""
 
 
 async def work(line: LeadLine) -> None:
@@ -177,7 +169,7 @@ async def work(line: LeadLine) -> None:
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(line.listen())
-            tasks.create_task(_beat(line, hands, assigned.beat_seconds))
+            tasks.create_task(_beat(line, assigned.beat_seconds))
             await _take_turns(line, brain, hands, assigned.opening)
             raise LeadGone
     except* LeadGone:
@@ -195,9 +187,9 @@ async def _take_turns(
         opening = (await line.ask(over, Next)).opening
 
 
-async def _beat(line: LeadLine, hands: RemoteHands, seconds: float) -> None:
+async def _beat(line: LeadLine, seconds: float) -> None:
     while True:
-        line.send(Beat(doing=hands.doing))
+        line.send(Beat())
         await asyncio.sleep(seconds)
 
 

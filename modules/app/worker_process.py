@@ -6,15 +6,14 @@ being served: what it still brings is kept for review. It is killed when it stay
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
-from modules.app.program import MAIN
 from modules.app.worker_end import end_worker, signal_group
 from modules.git.lane_state import Lane
 from modules.git.worktrees import admin_folder
@@ -26,7 +25,7 @@ from modules.safety.hidden_places import hidden_places
 from modules.safety.jail import GitGround, JailSpec
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import jailed_argv
-from modules.team.broker import Broker
+from modules.team.broker import Broker, WorkerNotUp
 from tools.lane_context import LaneContext
 
 CHECKS_UNTIL_LOST = 2
@@ -43,24 +42,25 @@ async def run_worker(
     lane: Lane,
     temporary: Path,
     desk: WorkerDesk,
-    on_start: Callable[[int], None],
+    on_start: Callable[[int, datetime], None],
     on_end: Callable[[list[int]], None],
 ) -> None:
     """Runs a worker in its lane until it ends; whatever it started has ended when this returns.
 
-    `on_start` gets the process's id, `on_end` the processes the kernel could not end. Raises
-    WorkerLost when it died, and what answering it raised.
+    `on_start` gets the process's id and until when it is to say hello, `on_end` the processes the
+    kernel could not end. Raises WorkerNotUp when it did not come up, WorkerLost when it died, and
+    what answering it raised.
     """
     process = await _start(house, lane, temporary)
-    on_start(process.pid)
+    start_seconds = house.settings.start_timeout_seconds
+    on_start(process.pid, house.clock() + timedelta(seconds=start_seconds))
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("A worker was started without pipes.")
     watch = asyncio.create_task(_watch(process, desk, house.settings.lease_seconds))
     try:
-        await Broker(process.stdout, process.stdin, desk).serve()
-        await process.wait()
+        await Broker(process.stdout, process.stdin, desk, start_seconds=start_seconds).serve()
     except* CrewyardError as group:
-        raise _first(group) from None
+        raise _said_where(_first(group), house, lane) from None
     finally:
         watch.cancel()
         on_end(await end_worker(process, mark=worker_mark(temporary), limits=STOP_LIMITS))
@@ -104,11 +104,10 @@ async def _start(house: House, lane: Lane, temporary: Path) -> asyncio.subproces
     jail = _jail(house, lane, temporary)
     person = house.repository.git.identity
     await asyncio.to_thread(prepare_jail, jail, house.sandbox.kind, person=person)
-    argv = [sys.executable, str(MAIN), "worker-process"]
-    log = (house.paths.sessions / f"{lane.name}.log").open("ab")
+    log = _log(house, lane).open("ab")
     try:
         return await asyncio.create_subprocess_exec(
-            *jailed_argv(argv, jail, house.sandbox.kind),
+            *jailed_argv(house.worker_argv, jail, house.sandbox.kind),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
@@ -121,6 +120,19 @@ async def _start(house: House, lane: Lane, temporary: Path) -> asyncio.subproces
         raise WorkerLost(f"The worker's process could not be started: {error}") from error
     finally:
         log.close()
+
+
+def _said_where(error: CrewyardError, house: House, lane: Lane) -> CrewyardError:
+    """Returns the error, with where to look when it is of a worker that did not come up."""
+    if not isinstance(error, WorkerNotUp):
+        return error
+    log = _log(house, lane).relative_to(house.paths.root)
+    return WorkerNotUp(f"{error} What it said is in {log}.")
+
+
+def _log(house: House, lane: Lane) -> Path:
+    """Returns where a worker's stderr goes."""
+    return house.paths.sessions / f"{lane.name}.log"
 
 
 def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:

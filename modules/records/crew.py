@@ -27,6 +27,8 @@ class WorkerView(Record, omit_defaults=False):
     task: int | None = None
     pid: int | None = None
     since: datetime
+    until: datetime | None = None
+    """When its state ends at the latest; None where nothing limits it."""
     doing: str = ""
     """The tool it runs, or what it waits for."""
     is_named: bool = False

@@ -86,6 +86,9 @@ class WorkerChanged(Event, tag="worker"):
     task: int | None = None
     pid: int | None = None
     why: str = ""
+    """What it waits for."""
+    until: datetime | None = None
+    """When that ends at the latest; None where nothing limits it."""
 
 
 class TaskChanged(Event, tag="task"):
@@ -141,6 +144,12 @@ class ClashForeseen(Event, tag="clash_foreseen"):
     files: tuple[str, ...]
 
 
+class CrewHeld(Event, tag="crew_held"):
+    """Nobody of the crew begins anything until the person lets it go on."""
+
+    why: str
+
+
 class Noticed(Event, tag="notice"):
     """One line a person should read."""
 
@@ -171,6 +180,7 @@ AnyEvent = (
     | TargetHeld
     | TargetFails
     | ClashForeseen
+    | CrewHeld
     | Noticed
     | Spent
 )

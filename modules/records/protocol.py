@@ -77,9 +77,7 @@ class TurnOver(WorkerMessage, tag="turn_over"):
 
 
 class Beat(WorkerMessage, tag="beat"):
-    """The worker lives; `doing` is the tool it runs, empty when none."""
-
-    doing: str = ""
+    """The worker lives."""
 
 
 AnyWorkerMessage = Hello | Think | Keep | Open | Close | TurnOver | Beat
@@ -139,10 +137,4 @@ class Next(LeadMessage, tag="next"):
     opening: Message | None = None
 
 
-class Stop(LeadMessage, tag="stop"):
-    """The worker must end now."""
-
-    why: str
-
-
-AnyLeadMessage = Assigned | Replied | Kept | Run | Done | Next | Stop
+AnyLeadMessage = Assigned | Replied | Kept | Run | Done | Next

@@ -113,6 +113,8 @@ class Settings(Record):
     target: str = ""
     """Branch the work lands on; empty: the one checked out."""
     lease_seconds: Positive = 120.0
+    start_timeout_seconds: Positive = 60.0
+    """How long a worker's process may take until it says hello."""
     ask_timeout_seconds: Positive = 600.0
     budget_usd: Positive | None = None
     budget_tokens: Annotated[int, Meta(gt=0)] | None = None

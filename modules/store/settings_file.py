@@ -124,6 +124,7 @@ class SettingsFile(_Table):
     strategy: Literal["squash", "merge", "rebase"] = "squash"
     target: str = ""
     lease_seconds: float = Field(default=120.0, gt=0)
+    start_timeout_seconds: float = Field(default=60.0, gt=0)
     ask_timeout_seconds: float = Field(default=600.0, gt=0)
     review: Literal["none", "lead", "person"] = "none"
     review_paths: dict[str, Literal["none", "lead", "person"]] = {}

@@ -1,14 +1,16 @@
 """The lead's end of one worker's pipe.
 
-1. The worker speaks first (hello); it is told its assignment.
+1. The worker speaks first (hello), within a limited time; it is told its assignment. One that
+   does not, or ends before, has not come up.
 2. Whatever it wants — its model, a call, its next turn — is a question to the desk, and the desk's
    answer goes back with the question's number. Questions are answered side by side.
-3. A line that is not a message of the protocol, a message out of turn, too many questions at once
-   or too long a silence ends the connection: the worker is broken.
+3. A line that is not a message of the protocol, a message out of turn or too many questions at
+   once ends the connection: the worker is broken.
 4. When the pipe closes, every open question is cancelled.
 """
 
 import asyncio
+import contextlib
 from typing import Protocol, assert_never
 
 import msgspec
@@ -29,7 +31,6 @@ from modules.records.protocol import (
     Open,
     Replied,
     Run,
-    Stop,
     Think,
     TurnOver,
 )
@@ -47,8 +48,8 @@ class Desk(Protocol):
         """Returns the assignment of the worker that came up."""
         ...
 
-    def heard(self, doing: str) -> None:
-        """Notes that the worker lives and what it does."""
+    def heard(self) -> None:
+        """Notes that the worker lives."""
         ...
 
     async def think(self, incoming: Message) -> ModelReply:
@@ -73,14 +74,15 @@ class Desk(Protocol):
 
 
 class WorkerBroken(CrewyardError):
-    """The worker said what no worker says, or nothing for too long; the message tells which."""
+    """The worker said what no worker says; the message tells what."""
+
+
+class WorkerNotUp(CrewyardError):
+    """The worker never said hello; the message tells why that is not waited for any longer."""
 
 
 class Broker:
-    """Serves one worker until its pipe closes.
-
-    A worker that says nothing for `silence_seconds` is taken for dead; None waits for ever.
-    """
+    """Serves one worker until its pipe closes; `start_seconds` are left to it until its hello."""
 
     def __init__(
         self,
@@ -88,26 +90,25 @@ class Broker:
         writer: asyncio.StreamWriter,
         desk: Desk,
         *,
-        silence_seconds: float | None = None,
+        start_seconds: float,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._desk = desk
-        self._silence_seconds = silence_seconds
+        self._start_seconds = start_seconds
         self._decoder = msgspec.json.Decoder(AnyWorkerMessage)
-        self._is_greeted = False
+        self._greeted = asyncio.Event()
         self._open_questions = 0
-        self._heard = 0
 
     async def serve(self) -> None:
         """Answers the worker until its pipe closes.
 
-        Raises WorkerBroken, or what a question's answer raised; several of them as a group.
+        Raises WorkerNotUp, WorkerBroken, or what a question's answer raised; several of them as a
+        group.
         """
         try:
             async with asyncio.TaskGroup() as questions:
-                if self._silence_seconds is not None:
-                    questions.create_task(self._watch_silence(self._silence_seconds))
+                questions.create_task(self._watch_start())
                 while message := await self._next_message():
                     self._take(message, questions)
                 raise _PipeClosed
@@ -115,17 +116,14 @@ class Broker:
             _, troubles = group.split(_PipeClosed)
             if troubles is not None:
                 raise _only(troubles) from None
-
-    def stop(self, why: str) -> None:
-        """Tells the worker to end."""
-        self._send(Stop(why=why))
+        if not self._greeted.is_set():
+            raise WorkerNotUp("The worker ended before it said hello.")
 
     async def _next_message(self) -> AnyWorkerMessage | None:
         try:
             line = await self._reader.readline()
         except ValueError as error:
             raise WorkerBroken(f"The worker said a line without an end: {error}.") from error
-        self._heard += 1
         if not line.endswith(b"\n"):
             return None  # the end, or what a worker killed in mid-line left
         try:
@@ -133,26 +131,25 @@ class Broker:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise WorkerBroken(f"The worker said {line[:80]!r}: {error}.") from error
 
-    async def _watch_silence(self, limit_seconds: float) -> None:
+    async def _watch_start(self) -> None:
         # Two halves, since after a lead's own sleep the first is over before it reads what came.
-        silent_halves = 0
-        while silent_halves < 2:
-            heard = self._heard
-            await asyncio.sleep(limit_seconds / 2)
-            silent_halves = silent_halves + 1 if self._heard == heard else 0
-        raise WorkerBroken(f"The worker said nothing for {limit_seconds:.0f} s.")
+        for _ in range(2):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._greeted.wait(), self._start_seconds / 2)
+        if not self._greeted.is_set():
+            raise WorkerNotUp(f"The worker did not say hello within {self._start_seconds:g} s.")
 
     def _take(self, message: AnyWorkerMessage, questions: asyncio.TaskGroup) -> None:
-        if isinstance(message, Hello) is self._is_greeted:
+        if isinstance(message, Hello) is self._greeted.is_set():
             raise WorkerBroken(f"The worker said {type(message).__name__} out of turn.")
         match message:
             case Hello(pid=pid):
-                self._is_greeted = True
+                self._greeted.set()
                 self._send(self._desk.greet(pid))
-            case Beat(doing=doing):
-                self._desk.heard(doing)
+            case Beat():
+                self._desk.heard()
             case Think() | Keep() | Open() | Close() | TurnOver():
-                self._desk.heard("")
+                self._desk.heard()
                 self._open_questions += 1
                 if self._open_questions > MOST_OPEN_QUESTIONS:
                     raise WorkerBroken(f"The worker asked {self._open_questions} things at once.")

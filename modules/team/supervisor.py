@@ -14,69 +14,19 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
 from modules.records.crew import WorkerState, WorkerView
 from modules.records.decisions import Mode
 from modules.records.errors import ModelFault
+from modules.records.protocol import STOP_LIMITS
 from modules.records.tasks import Task
+from modules.team.member import Member
 from modules.team.task_board import TaskBoard
 
 MOST_TEAMMATES = 16
 _CREW_NAME = re.compile(r"w[1-9][0-9]*")
-
-
-@dataclass(slots=True, eq=False)
-class Member:
-    """One worker as the supervisor sees it; its state changes through `set_state` alone."""
-
-    name: str
-    role: str
-    is_named: bool
-    """True for a teammate somebody asked for by name."""
-    model: str
-    tools: tuple[str, ...] | None = field(default=None, kw_only=True)
-    """The tools it may use of those its role has; None: all of them."""
-    mode: Mode | None = field(default=None, kw_only=True)
-    """The most it may do unasked, never more than the lead; None: as much as the lead."""
-    since: datetime
-    clock: Callable[[], datetime]
-    on_change: Callable[["Member", str], None]
-    state: WorkerState = WorkerState.IDLE
-    task: int | None = None
-    pid: int | None = None
-    doing: str = ""
-    left_behind: list[int] = field(default_factory=list)
-    """Processes of its last attempt that the kernel could not end."""
-    is_leaving: bool = False
-    job: "asyncio.Task[None] | None" = field(default=None, repr=False)
-    may_go: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
-    """Not set while the worker is paused."""
-
-    def set_state(self, state: WorkerState, *, doing: str = "", why: str = "") -> None:
-        """Notes what the worker is at now."""
-        is_new = state is not self.state
-        self.doing = doing
-        if is_new:
-            self.state, self.since = state, self.clock()
-            self.on_change(self, why)
-
-    def view(self) -> WorkerView:
-        """Returns the worker for people."""
-        return WorkerView(
-            name=self.name,
-            role=self.role,
-            state=self.state,
-            task=self.task,
-            pid=self.pid,
-            since=self.since,
-            doing=self.doing,
-            is_named=self.is_named,
-            model=self.model,
-            tools=self.tools,
-            mode=self.mode,
-        )
 
 
 class Supervisor:
@@ -94,7 +44,7 @@ class Supervisor:
         lease: timedelta,
         attempt: Callable[[Member, Task], Awaitable[None]],
         clock: Callable[[], datetime],
-        on_change: Callable[[Member, str], None],
+        on_change: Callable[[Member], None],
     ) -> None:
         self._board = board
         self._most_workers = most_workers
@@ -178,9 +128,13 @@ class Supervisor:
         member = self._members.get(name)
         if member is None:
             raise ModelFault(f"There is no worker {name!r}.")
-        member.set_state(WorkerState.STOPPING)
         await self._end([member])
         return member.left_behind
+
+    def waiting(self, name: str, what: str, until: datetime | None) -> AbstractContextManager[None]:
+        """Shows a worker as waiting as long as the context lasts; nobody else is shown so."""
+        member = self._members.get(name)
+        return nullcontext() if member is None else member.waiting(what, until=until)
 
     async def stop(self) -> None:
         """Ends every attempt and waits until all are ended; raises what a bug in one raised."""
@@ -189,8 +143,11 @@ class Supervisor:
 
     async def _end(self, leaving: list[Member]) -> None:
         jobs = [member.job for member in leaving if member.job is not None]
+        until = self._clock() + timedelta(seconds=STOP_LIMITS.whole_seconds)
         for member in leaving:
             member.is_leaving = True
+            if member.job is not None:
+                member.set_state(WorkerState.STOPPING, until=until)
         # A job cancelled before its first step would never give its claim back.
         await asyncio.sleep(0)
         for job in jobs:

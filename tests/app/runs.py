@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from modules.app.cli_options import RunOptions
+from modules.app.program import WORKER_ARGV
 from modules.app.run import Run
 from modules.app.wiring import join_run
 from tests.scenarios.programs import PASSING, make_script
@@ -17,6 +18,7 @@ def with_run(
     *,
     script: Sequence[Mapping[str, Any]] = (),
     has_person: bool = False,
+    worker_argv: tuple[str, ...] = WORKER_ARGV,
     **options: Any,
 ) -> None:
     """Runs a story with a run on `repository` whose crew is not at work yet."""
@@ -24,7 +26,7 @@ def with_run(
 
     async def run() -> None:
         chosen = RunOptions(model=spec, check=PASSING, **options)
-        await story(join_run(repository, chosen, has_person=has_person))
+        await story(join_run(repository, chosen, has_person=has_person, worker_argv=worker_argv))
 
     asyncio.run(run())
 

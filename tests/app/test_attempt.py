@@ -1,14 +1,24 @@
 """What holds for a worker's attempt because of what its teammate was given, whoever leads."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
+from modules.app.cli_crew import team_json
 from modules.app.mode_command import ModeCommand
+from modules.app.opening import open_repository_at
 from modules.app.run import Run
 from modules.records.decisions import Mode
-from modules.records.events import CallDenied, CallEnded
+from modules.records.events import (
+    AnyEvent,
+    CallDenied,
+    CallEnded,
+    Noticed,
+    QuestionAsked,
+    WorkerChanged,
+)
 from modules.records.tasks import TaskDraft, TaskStatus
 from tests.app.runs import until_quiet, with_run
 from tests.scenarios.programs import (
@@ -211,3 +221,58 @@ def at_work_in(repository: Path) -> list[str]:
     """Returns the commands that run in a lane."""
     pids = [pid for lane in lanes_in(repository) for pid in processes_in(lane)]
     return [Path(f"/proc/{pid}/cmdline").read_text() for pid in pids]
+
+
+def test_worker_is_shown_with_what_it_waits_for_and_until_when(
+    repository: Path, own_environment: Path
+) -> None:
+    role_settings(own_environment, "ask_timeout_seconds = 300.0\n")
+    script = [
+        worker(
+            "look",
+            calls({"ask_user": {"question": "Which?"}}),
+            {"error": {"status": 429, "retry_after": 0.3}},
+            calls({"ask_lead": {"question": "How?"}}, expect="This one"),
+            calls(NOTHING, expect="Like so"),
+        )
+    ]
+    waits: list[tuple[str, float | None]] = []
+    in_file: list[tuple[str, bool]] = []
+
+    async def story(run: Run) -> None:
+        loop = asyncio.get_running_loop()
+        run.crew.has_lead = True
+
+        def take(event: AnyEvent) -> None:
+            if isinstance(event, WorkerChanged) and event.state == "waiting":
+                limit = None if event.until is None else (event.until - event.at).total_seconds()
+                waits.append((event.why, limit))
+                loop.call_soon(look)
+            if isinstance(event, QuestionAsked):
+                loop.call_later(0.1, run.house.questions.answer, event.question_id, "This one.")
+            if isinstance(event, Noticed) and "wrote to the lead" in event.text:
+                loop.call_later(0.1, answer)
+
+        def answer() -> None:
+            run.crew.send_mail(agent="lead", to="w1", body="Like so.")
+
+        def look() -> None:
+            (shown,) = json.loads(json.dumps(team_json(open_repository_at(repository))))["workers"]
+            in_file.append((shown["doing"], shown["until"] > shown["since"]))
+
+        run.house.events.listen(take)
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look"))
+    with_run(repository, story, script=script, has_person=True)
+
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+    assert [why for why, _ in waits] == [
+        "a person's answer",
+        "its model's provider",
+        "the lead's answer",
+    ]
+    limits = [limit for _, limit in waits if limit is not None]
+    assert [round(limit) for limit in limits] == [300, 0, 300]
+    assert in_file == [(why, True) for why, _ in waits]

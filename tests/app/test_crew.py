@@ -28,10 +28,11 @@ def test_teammate_is_shown_with_the_tools_and_the_mode_it_was_given(repository: 
     async def story(run: Run) -> None:
         spawn(run, tools=("read_file", "grep"), mode=Mode.PLAN)
         spawn(run, "bob")
+        since = f" since {run.crew.workers()[0].since.astimezone():%H:%M:%S}"
 
         assert [worker_line(worker) for worker in run.crew.workers()] == [
-            "ann · idle · role qa · mode plan · tools read_file, grep",
-            "bob · idle · role qa",
+            f"ann · idle{since} · role qa · mode plan · tools read_file, grep",
+            f"bob · idle{since} · role qa",
         ]
 
     with_run(repository, story)

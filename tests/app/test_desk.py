@@ -37,7 +37,7 @@ from modules.safety.ground import Ground
 from modules.safety.permissions import PermissionManager, Standing
 from modules.team.board_rules import current_claim
 from modules.team.mailbox import Mailbox
-from modules.team.supervisor import Member
+from modules.team.member import Member
 from modules.team.task_board import TaskBoard
 from tests.fakes.gate import FakeAsker, FakeHooks, FakeWatcher, Order
 from tests.repos import NOW, make_repo
@@ -113,7 +113,7 @@ class Office:
             model="",
             since=case.clock(),
             clock=case.clock,
-            on_change=lambda member, why: None,
+            on_change=lambda member: None,
         )
         member.may_go.set()
         self.hand_in = HandIn(
@@ -162,6 +162,7 @@ class Office:
             ),
             lease=LEASE,
             clash_letters=self._clash_letters,
+            on_greet=lambda: None,
             hand_in=self.hand_in,
             mask=lambda text: text,
             may_stop=lambda words, is_again: _no_objection(),
@@ -241,7 +242,7 @@ def test_all_a_worker_writes_counts_while_it_has_its_task(tmp_path: Path) -> Non
 
     async def work() -> None:
         office = Office(tmp_path)
-        office.desk.heard("bash")
+        office.desk.heard()
         assert b"renewed" in office.written["board.jsonl"]
         assert (await office.desk.think(said("hello"))).message.text == "go on"
         assert (await office.desk.open(letter("hello"))) == ToolResult(text="sent")
@@ -302,7 +303,7 @@ def test_nothing_a_worker_writes_counts_once_another_has_its_task_and_all_is_kep
         office.lose_task()
         before = office.written
 
-        office.desk.heard("bash")
+        office.desk.heard()
         await office.desk.close("c1", ToolResult(text="late output, s3cret"))
         reply = await office.desk.think(said("late output, s3cret"))
         opened = await office.desk.open(letter("late mail"))

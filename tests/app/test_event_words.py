@@ -11,6 +11,7 @@ from modules.records.events import (
     CallEnded,
     CallStarted,
     ClashForeseen,
+    CrewHeld,
     EntryChanged,
     ModeChanged,
     Noticed,
@@ -134,6 +135,7 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         clash(1, 2, 3, files=("a\nb.py", *"cdefg"), landed_by=None),
         clash(3, files=("a.py",), landed_by=(2,)),
         clash(3, 4, files=("a.py",), landed_by=()),
+        CrewHeld(at=AT, why="Nobody comes up."),
         Noticed(at=AT, text="An odd thing."),
         WorkerChanged(at=AT, worker="w1", role="", state="working"),
         Spent(at=AT, agent="w1", usage=Usage(), cost_usd=None),
@@ -150,6 +152,7 @@ def test_other_events_are_told_or_left_to_be_looked_up() -> None:
         r"task 1, task 2 and task 3 will conflict in 'a\nb.py', 'c', 'd', 'e', 'f' and 1 more",
         "task 3 conflicts with what has landed by task 2 in 'a.py'",
         "task 3 and task 4 conflict with what has landed in 'a.py'",
+        "The crew rests until /resume: Nobody comes up.",
         "An odd thing.",
     ]
 

@@ -7,6 +7,7 @@ import pytest
 
 from modules.app.event_bus import EventBus
 from modules.app.questions import NOBODY_THERE, QuestionDesk, asked_text
+from modules.app.wait_notes import WaitNotes
 from modules.records.decisions import (
     Answer,
     PathSubject,
@@ -25,7 +26,9 @@ def desk(*, has_person: bool, seconds: float = 60.0) -> tuple[QuestionDesk, list
     events = EventBus(FakeClock())
     seen: list[AnyEvent] = []
     events.listen(seen.append)
-    return QuestionDesk(events, has_person=has_person, timeout_seconds=seconds), seen
+    return QuestionDesk(
+        events, WaitNotes(FakeClock()), has_person=has_person, timeout_seconds=seconds
+    ), seen
 
 
 async def ask(questions: QuestionDesk, agent: str = "w1") -> tuple[Answer, str]:

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 
 from modules.app.hand_in import NobodyToReview
 from modules.app.reviews import Reviews
+from modules.app.wait_notes import WaitNotes
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.records.settings import Review, Settings
+from tests.fakes.clock import FakeClock
 
 WORK = Submission(
     task=1,
@@ -42,6 +44,7 @@ class Desk:
         ask: Callable[[Submission], Awaitable[str]] = self._ask_person
         self.reviews = Reviews(
             Settings(review=review, ask_timeout_seconds=seconds),
+            WaitNotes(FakeClock()),
             has_lead=lambda: has_lead,
             write_lead=lambda who, words, how: self.asked.append(f"lead: {words}"),
             ask_person=ask if has_person else None,

@@ -9,7 +9,8 @@ from modules.records.crew import WorkerState
 from modules.records.tasks import Task, TaskDraft, TaskStatus
 from modules.store.paths import Paths
 from modules.team.board_rules import current_claim
-from modules.team.supervisor import Member, Supervisor
+from modules.team.member import Member
+from modules.team.supervisor import Supervisor
 from modules.team.task_board import TaskBoard
 from tests.fakes.virtual_time import run_in_virtual_time, virtual_now
 from tests.team.boards import LEASE
@@ -26,7 +27,7 @@ class Crew:
             lease=LEASE,
             attempt=self._attempt,
             clock=virtual_now,
-            on_change=lambda member, why: self.states.append((member.name, str(member.state))),
+            on_change=lambda member: self.states.append((member.name, str(member.state))),
         )
         self.states: list[tuple[str, str]] = []
         self.begun: list[tuple[str, int]] = []

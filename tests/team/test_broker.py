@@ -21,12 +21,11 @@ from modules.records.protocol import (
     Open,
     Replied,
     Run,
-    Stop,
     Think,
     TurnOver,
 )
 from modules.records.tooling import ToolResult
-from modules.team.broker import MOST_OPEN_QUESTIONS, Broker, WorkerBroken
+from modules.team.broker import MOST_OPEN_QUESTIONS, Broker, WorkerBroken, WorkerNotUp
 from tests.fakes.pipe import FakePipe
 from tests.fakes.virtual_time import run_in_virtual_time
 
@@ -39,6 +38,8 @@ ASSIGNED = Assigned(
     opening=said("do it"),
     beat_seconds=20,
 )
+START_SECONDS = 60.0
+HEARD = "heard"
 CALL = ToolCall(call_id="c1", name="bash", input={"command": "ls"})
 REPLY = ModelReply(
     message=Message(role="assistant", blocks=(Text(text="hi"),)), stop=StopReason.END_TURN
@@ -53,14 +54,15 @@ class FakeDesk:
         self.gate = asyncio.Event()
         self.gate.set()
         self.cancelled = 0
+        self.words = "go on"
         self.trouble: BaseException | None = None
 
     def greet(self, pid: int) -> Assigned:
         self.asked.append(pid)
         return ASSIGNED
 
-    def heard(self, doing: str) -> None:
-        self.asked.append(doing)
+    def heard(self) -> None:
+        self.asked.append(HEARD)
 
     async def think(self, incoming: Message) -> ModelReply:
         await self._wait()
@@ -76,7 +78,7 @@ class FakeDesk:
         return ToolResult(text=f"{call_id}: {result.text}")
 
     async def turn_over(self, text: str, failure: str) -> Message | None:
-        return said("go on") if text == "more" else None
+        return said(self.words) if text == "more" else None
 
     async def _wait(self) -> None:
         try:
@@ -91,11 +93,11 @@ class FakeDesk:
 class Line:
     """A broker at work on a pipe."""
 
-    def __init__(self, *, silence_seconds: float | None = None) -> None:
+    def __init__(self) -> None:
         self.pipe = FakePipe()
         self.desk = FakeDesk()
         self.broker = Broker(
-            self.pipe.reader, self.pipe.writer, self.desk, silence_seconds=silence_seconds
+            self.pipe.reader, self.pipe.writer, self.desk, start_seconds=START_SECONDS
         )
         self.serving = asyncio.create_task(self.broker.serve())
 
@@ -110,11 +112,11 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def with_line(story: Callable[[Line], Coroutine[Any, Any, None]], **options: Any) -> None:
+def with_line(story: Callable[[Line], Coroutine[Any, Any, None]]) -> None:
     """Runs a story beside a greeted broker, which must end well when the pipe closes."""
 
     async def run() -> None:
-        line = Line(**options)
+        line = Line()
         line.pipe.say(Hello(pid=7))
         assert await line.answers() == [ASSIGNED]
         await story(line)
@@ -147,7 +149,7 @@ def test_worker_is_greeted_with_its_assignment_and_every_question_is_answered() 
             Next(seq=6, opening=said("go on")),
             Next(seq=7),
         ]
-        assert line.desk.asked.count("") == 7
+        assert line.desk.asked.count(HEARD) == 7
 
     with_line(story)
 
@@ -155,32 +157,20 @@ def test_worker_is_greeted_with_its_assignment_and_every_question_is_answered() 
 def test_questions_are_answered_side_by_side() -> None:
     async def story(line: Line) -> None:
         line.desk.gate.clear()
-        line.pipe.say(Think(seq=1, incoming=said("a")), Open(seq=2, call=CALL), Beat(doing="bash"))
+        line.pipe.say(Think(seq=1, incoming=said("a")), Open(seq=2, call=CALL), Beat())
         assert await line.answers() == [Run(seq=2, call=CALL)]
-        assert line.desk.asked[-1] == "bash"
+        assert line.desk.asked[-1] == HEARD
         line.desk.gate.set()
         assert await line.answers() == [Replied(seq=1, reply=REPLY)]
 
     with_line(story)
 
 
-def test_order_to_stop_is_sent() -> None:
-    async def story(line: Line) -> None:
-        line.broker.stop("the crew ends")
-        assert await line.answers() == [Stop(why="the crew ends")]
-
-    with_line(story)
-
-
 def test_half_a_character_in_an_answer_does_not_end_the_line() -> None:
     async def story(line: Line) -> None:
-        result = Close(seq=1, call_id="c1", result=ToolResult(text="a"))
-        line.broker.stop("\ud800")
-        line.pipe.say(result)
-        assert await line.answers() == [
-            Stop(why="\ufffd"),
-            Done(seq=1, result=ToolResult(text="c1: a")),
-        ]
+        line.desk.words = "\ud800"
+        line.pipe.say(TurnOver(seq=1, text="more"), TurnOver(seq=2, text=""))
+        assert await line.answers() == [Next(seq=1, opening=said("\ufffd")), Next(seq=2)]
 
     with_line(story)
 
@@ -194,7 +184,6 @@ def test_pipe_that_closes_cancels_open_questions_and_nothing_is_written_to_it() 
         line.pipe.say(Think(seq=1, incoming=said("a")), Think(seq=2, incoming=said("b")))
         await settle()
         line.pipe.close()
-        line.broker.stop("too late")
         await line.serving
         return line.desk.cancelled
 
@@ -305,30 +294,43 @@ def test_errors_of_several_answers_are_raised_together() -> None:
     run_in_virtual_time(run())
 
 
-def test_worker_that_is_silent_for_too_long_is_broken_and_one_that_beats_is_not() -> None:
+def test_worker_that_never_says_hello_is_not_waited_for_without_end() -> None:
+    async def run() -> float:
+        line = Line()
+        with pytest.raises(WorkerNotUp, match="did not say hello within 60 s"):
+            await line.serving
+        return asyncio.get_running_loop().time()
+
+    assert run_in_virtual_time(run()) == START_SECONDS
+
+
+def test_worker_that_ends_before_it_says_hello_did_not_come_up() -> None:
     async def run() -> None:
-        line = Line(silence_seconds=60)
-        line.pipe.say(Hello(pid=7))
-        for _ in range(10):
-            await asyncio.sleep(50)
-            line.pipe.say(Beat())
-        assert not line.serving.done()
-        with pytest.raises(WorkerBroken, match="said nothing for 60 s"):
+        line = Line()
+        line.pipe.close()
+        with pytest.raises(WorkerNotUp, match="ended before it said hello"):
             await line.serving
 
     run_in_virtual_time(run())
 
 
-def test_lead_that_was_asleep_does_not_take_its_worker_for_dead() -> None:
+def test_worker_that_said_hello_may_be_silent_as_long_as_it_likes() -> None:
+    async def story(line: Line) -> None:
+        await asyncio.sleep(10 * START_SECONDS)
+        assert not line.serving.done()
+
+    with_line(story)
+
+
+def test_lead_that_was_asleep_does_not_take_a_worker_that_starts_for_one_that_does_not() -> None:
     async def run() -> bool:
-        line = Line(silence_seconds=60)
-        line.pipe.say(Hello(pid=7))
+        line = Line()
         await settle()
         loop = asyncio.get_running_loop()
         loop._jumping.passed += 3600  # type: ignore[attr-defined]  # VirtualTimeLoop's
         await settle()
-        line.pipe.say(Beat())
-        await asyncio.sleep(25)
+        line.pipe.say(Hello(pid=7))
+        await asyncio.sleep(2 * START_SECONDS)
         is_alive = not line.serving.done()
         line.pipe.close()
         await line.serving

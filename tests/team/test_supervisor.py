@@ -11,7 +11,8 @@ from modules.records.errors import ModelFault
 from modules.records.tasks import Task, TaskDraft, TaskStatus
 from modules.store.paths import Paths
 from modules.team.board_rules import current_claim
-from modules.team.supervisor import MOST_TEAMMATES, Member, Supervisor
+from modules.team.member import Member
+from modules.team.supervisor import MOST_TEAMMATES, Supervisor
 from modules.team.task_board import TaskBoard
 from tests.fakes.virtual_time import run_in_virtual_time, virtual_now
 from tests.team.boards import LEASE
@@ -190,7 +191,7 @@ def test_task_whose_time_comes_while_the_supervisor_looks_is_not_slept_through(
             lease=LEASE,
             attempt=attempt,
             clock=virtual_now,
-            on_change=lambda member, why: None,
+            on_change=lambda member: None,
         )
         board.add(TaskDraft(subject="s"), by="p")
         board.park(1, reason="quota", by="p", until=virtual_now() + timedelta(seconds=0.5))
