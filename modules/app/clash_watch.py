@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from modules.app.clash_letters import Unread, letter, lines
 from modules.app.event_bus import EventBus
 from modules.git.clashes import clashing_paths
+from modules.git.lane_objects import take_in_all
 from modules.git.merging import Attributes, attributes_of
 from modules.git.refs import read_refs
 from modules.git.repository import Repository
@@ -133,6 +134,7 @@ class ClashWatch:
         """Returns where each lane stands that has commits of its own."""
         branches = {f"refs/heads/{task.branch}": task for task in tasks if task.branch}
         tips = read_refs(self._repository.git, *branches) if branches else {}
+        take_in_all(self._repository.common_dir)
         return [
             Track(task.task_id, tips[ref], awaits_verdict=task.status is TaskStatus.IN_REVIEW)
             for ref, task in branches.items()

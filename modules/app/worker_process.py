@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
+from modules.app.object_intake import keep_taking_in
 from modules.app.worker_end import end_worker, signal_group
 from modules.git.lane_state import Lane
 from modules.git.worktrees import admin_folder
@@ -22,7 +23,7 @@ from modules.records.protocol import LONGEST_LINE_BYTES, STOP_LIMITS
 from modules.safety.child_environment import child_environment
 from modules.safety.fence import Fence
 from modules.safety.hidden_places import hidden_places
-from modules.safety.jail import GitGround, JailSpec
+from modules.safety.jail import GitGround, JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import jailed_argv
 from modules.team.broker import Broker, WorkerNotUp
@@ -51,18 +52,21 @@ async def run_worker(
     kernel could not end. Raises WorkerNotUp when it did not come up, WorkerLost when it died, and
     what answering it raised.
     """
+    git = _ground(house, lane)
     process = await _start(house, lane, temporary)
     start_seconds = house.settings.start_timeout_seconds
     on_start(process.pid, house.clock() + timedelta(seconds=start_seconds))
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("A worker was started without pipes.")
     watch = asyncio.create_task(_watch(process, desk, house.settings.lease_seconds))
+    intake = asyncio.create_task(_take_in(house, git))
     try:
         await Broker(process.stdout, process.stdin, desk, start_seconds=start_seconds).serve()
     except* CrewyardError as group:
         raise _said_where(_first(group), house, lane) from None
     finally:
         watch.cancel()
+        intake.cancel()
         on_end(await end_worker(process, mark=worker_mark(temporary), limits=STOP_LIMITS))
     if process.returncode:
         raise WorkerLost(f"The worker died ({_ending(process.returncode)}).")
@@ -135,18 +139,29 @@ def _log(house: House, lane: Lane) -> Path:
     return house.paths.sessions / f"{lane.name}.log"
 
 
-def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
+async def _take_in(house: House, git: GitGround) -> None:
+    """Takes in the lane's objects as long as it is worked in, where they lie apart."""
+    if house.sandbox.kind is SandboxKind.BWRAP:
+        folders = (git.admin_dir, git.common_dir / git.branch_folder)
+        await keep_taking_in(git.common_dir, git.admin_dir.name, folders, house.events)
+
+
+def _ground(house: House, lane: Lane) -> GitGround:
     admin_dir = admin_folder(house.repository, lane.path)
     if admin_dir is None:
         raise WorkerLost(f"git does not know the lane {lane.name}.")
+    return GitGround(
+        common_dir=house.repository.common_dir,
+        admin_dir=admin_dir,
+        branch_ref=f"refs/heads/{lane.branch}",
+    )
+
+
+def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
     return JailSpec(
         folder=lane.path,
         temporary=temporary,
-        git=GitGround(
-            common_dir=house.repository.common_dir,
-            admin_dir=admin_dir,
-            branch_ref=f"refs/heads/{lane.branch}",
-        ),
+        git=_ground(house, lane),
         hidden=hidden_places(
             home=house.environment.home,
             user_folder=house.environment.user_folder,

@@ -13,8 +13,7 @@
 import contextlib
 import os
 import shutil
-import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from modules.git.lane_names import CHECK_TREE, CHECK_TREE_PREFIX
@@ -24,6 +23,7 @@ from modules.git.repository import Repository, exclude_own_folders
 from modules.git.run_git import Git, GitFault
 from modules.git.worktrees import admin_folder, git_in, register, registering
 from modules.records.errors import PersonFault
+from modules.store.removal import remove_tree
 
 _FILL_SECONDS = 600.0
 _SHOWN = 5
@@ -80,7 +80,7 @@ def remove_check_trees(repository: Repository) -> None:
                 folder = admin_folder(repository, path)
                 if folder is not None:
                     shutil.rmtree(folder)
-                _remove(path)
+                remove_tree(path)
 
 
 def _point(repository: Repository, path: Path, commit: str, keep: Sequence[str]) -> None:
@@ -132,24 +132,6 @@ def _make_anew(repository: Repository, path: Path, commit: str) -> None:
         folder = admin_folder(repository, path)
         if folder is not None:
             shutil.rmtree(folder)
-        _remove(path)
+        remove_tree(path)
         register(repository, path, commit=commit)
     _git(repository, path).run("reset", "--hard", "--quiet", timeout_seconds=_FILL_SECONDS)
-
-
-def _remove(path: Path) -> None:
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.exists():
-        shutil.rmtree(path, onerror=_allow_and_retry)
-
-
-def _allow_and_retry(remove: Callable[[str], object], name: str, _: object) -> None:
-    """A check may leave folders that nobody may write to."""
-    for path in (Path(name).parent, Path(name)):
-        if not path.is_symlink():
-            path.chmod(path.stat().st_mode | stat.S_IRWXU)
-    if remove in (os.rmdir, os.unlink):
-        remove(name)
-    else:
-        shutil.rmtree(name)

@@ -10,6 +10,7 @@
 5. A lane that was registered but never filled is removed; there is no work in it.
 6. For 4 and 5: only when no process works in the lane and nothing happened there for a minute,
    since another shell may be making that lane now.
+7. Objects that jailed lanes made are taken in before all else, for a dead lead may not have.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 
 from modules.git.lane_names import CHECK_TREE
+from modules.git.lane_objects import drop_left_over, take_in_all
 from modules.git.merging import join
 from modules.git.occupants import occupants
 from modules.git.refs import LANDED, LANES, is_ancestor, read_commit, read_ref, read_refs
@@ -34,6 +36,7 @@ def sweep_lanes(repository: Repository, *, now: datetime) -> list[str]:
     """Returns one line for each thing that was put right."""
     done = []
     with registering(repository):
+        take_in_all(repository.common_dir)
         ours = {ref.removeprefix(LANES) for ref in read_refs(repository.git, LANES)}
         for folder in admin_folders(repository):
             path = registered_path(folder)
@@ -42,6 +45,7 @@ def sweep_lanes(repository: Repository, *, now: datetime) -> list[str]:
                 done.append(f"the half-made worktree {folder.name!r} was removed")
             elif path is not None and path.parent == repository.paths.lanes:
                 done += _put_right(repository, folder, path, now)
+        drop_left_over(repository.common_dir)
     return done
 
 

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from modules.git.lane_names import ATTEMPT, CHECK_TREE, as_name, candidates
+from modules.git.lane_objects import drop, take_in_all
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.merging import merge_trees
 from modules.git.occupants import occupants
@@ -178,6 +179,7 @@ def finish_closing(
     What has not landed is kept in a ref first.
     """
     git = repository.git
+    take_in_all(repository.common_dir)
     present = {lane.name for lane in list_lanes(repository)}
     for ref, base in read_refs(git, LANES).items():
         name = ref.removeprefix(LANES)
@@ -249,7 +251,10 @@ def _remove(repository: Repository, lane: Lane, *, losses: list[str], now: datet
             salvage_ref = save_tree(git, name=lane.name, reason="; ".join(losses), when=now)
             force = ("--force",)
         with registering(repository):
+            folder = admin_folder(repository, lane.path)
             repository.git.run("worktree", "remove", *force, str(lane.path), timeout_seconds=600)
+            if folder is not None:
+                drop(repository.common_dir, folder.name)
     except GitFault as error:
         return Closed(kept=True, reason=f"git refused: {error}", salvage_ref=salvage_ref)
     return Closed(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from modules.git.lane_objects import take_in
 from modules.git.repository import Repository
 from modules.git.run_git import Git
 from modules.records.errors import PersonFault
@@ -110,13 +111,15 @@ def git_in(repository: Repository, path: Path) -> Git:
     """Returns git in the linked worktree at `path`, following nothing that lies in it.
 
     Files kept in Git LFS stay pointers: a worker's git has no program that makes more of them.
-    Raises PersonFault when git knows no such worktree.
+    What was made in it in a jail is taken in first. Raises PersonFault when git knows no such
+    worktree.
     """
     folder = admin_folder(repository, path)
     if folder is None:
         raise PersonFault(
             f"{str(path)!r} is not registered as a worktree.", hint="See `git worktree list`."
         )
+    take_in(repository.common_dir, folder.name)
     return repository.place(folder, path).configured(*_POINTERS)
 
 

@@ -6,9 +6,11 @@
 3. Root inside has no capabilities and a read-only `/proc/sys`: else it could mount the jail away
    or have the kernel run a program outside.
 4. The repository's git folder is an empty one that lives in memory, in which only the parts a
-   worktree needs are laid: objects can be added, the worktree's own branches moved; config, hooks,
-   packs and all other refs are read-only. What git writes beside them, logs of branches included,
-   is gone with the jail: git outside would write to a log through a link that was put there.
+   worktree needs are laid: the worktree's own branches can be moved; config, hooks and all other
+   refs are read-only. What git writes beside them, logs of branches included, is gone with the
+   jail: git outside would write to a log through a link that was put there.
+   For its objects git has a folder of the worktree's own in their place, and sees the
+   repository's, read-only, in another. So nobody inside can delete or forge what others have.
 5. The jail dies with the thread that started it, and everything in it with the jail. bubblewrap
    sees to that some milliseconds after its start. So the jail's first process, once it will die
    with bubblewrap, looks whether bubblewrap and the starter still live, and runs the command only
@@ -135,12 +137,23 @@ def _git(git: GitGround) -> list[_Mount]:
             packed_refs,
             ("--dev-bind" if packed != packed_refs else "--ro-bind", str(packed), str(packed_refs)),
         ),
-        _writable(common / "objects"),
-        *_shown_if_there(common / "objects", ("pack", "info")),
+        *_objects(git),
         _writable(common / git.branch_folder),
         _empty(common / BRANCH_LOGS),
         _writable(git.admin_dir),
         *_shown_if_there(git.admin_dir, _ADMIN_READABLE),
+    ]
+
+
+def _objects(git: GitGround) -> list[_Mount]:
+    objects, own = git.common_dir / "objects", git.own_objects
+    return [
+        (git.seen_objects, ("--ro-bind", str(objects), str(git.seen_objects))),
+        (objects, ("--bind", str(own), str(objects))),
+        *(
+            (objects / name, ("--ro-bind", str(own / name), str(objects / name)))
+            for name in ("info", "pack")
+        ),
     ]
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from modules.records.record import Record
 from modules.records.settings import Network
+from modules.store.paths import lane_objects
 
 BRANCH_LOGS = "logs/refs/heads"
 """Where git keeps the logs of branches; unlike the folders in it, git never removes it."""
@@ -43,6 +44,16 @@ class GitGround(Record):
         if not folder.startswith("refs/heads/"):
             raise ValueError(f"The branch {self.branch_ref!r} has no folder of its own.")
         return folder
+
+    @property
+    def own_objects(self) -> Path:
+        """The folder of objects that git in the worktree makes, where a jail can lay it."""
+        return lane_objects(self.common_dir) / self.admin_dir.name
+
+    @property
+    def seen_objects(self) -> Path:
+        """Where, in such a jail alone, the repository's own objects are seen."""
+        return self.common_dir / "repository-objects"
 
 
 class JailSpec(Record):

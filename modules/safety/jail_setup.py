@@ -4,6 +4,7 @@
    of other owners, for the jail itself keeps git in.
 2. Folders of refs and logs that the jail lays are made, an empty `config.worktree` too, so that
    nobody inside can put one there. Where nothing can be laid, branches have no logs.
+   bubblewrap's jail gets a folder of objects of its own, which names the repository's as its other.
 3. Landlock gives folders away whole. `objects` would bring the packs with it, so its 256 parts are
    made and given one by one.
 4. Landlock and Seatbelt give no new file beside `packed-refs`, so git can't lock it. git works all
@@ -11,6 +12,7 @@
 """
 
 import contextlib
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,6 +85,11 @@ def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
         (git.common_dir / name).mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a link counts as there, too
         (git.admin_dir / "config.worktree").open("x").close()
+    if kind is SandboxKind.BWRAP:
+        for folder in (git.own_objects / "pack", git.own_objects / "info"):
+            folder.mkdir(parents=True, exist_ok=True)
+        alternates = git.own_objects / "info" / "alternates"
+        alternates.write_bytes(os.fsencode(git.seen_objects) + b"\n")
     if kind not in _WITHOUT_LOGS:
         return
     # git goes on with a log that is there, and may not write to it.

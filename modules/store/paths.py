@@ -16,6 +16,11 @@ EXCLUDED = (
 """Patterns for the repository's `info/exclude`."""
 
 
+def lane_objects(common_dir: Path) -> Path:
+    """Returns where, in the repository's git folder, jailed lanes have the objects they make."""
+    return common_dir / "crewyard-objects"
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """The files and folders of one repository; `root` is the main checkout."""

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from modules.git.changes import FileChange, blob_text, file_changes, paths_in
+from modules.git.lane_objects import take_in_all
 from modules.git.merging import merge_trees
 from modules.git.refs import LANDED, is_ancestor, merge_base, read_commit, read_ref, tree_of
 from modules.git.repository import Repository
-from modules.git.run_git import Git
+from modules.git.run_git import Git, GitFault, GitTimedOut
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.team.submission_rules import (
@@ -58,6 +59,7 @@ def examine(
         )
     if nothing_new := _nothing_new(git, submission, landed):
         return Examined(nothing_new=nothing_new)
+    _refuse_incomplete(git, commit, landed)
     fork = merge_base(git, landed, commit)
     nothing_new = _examine_changes(repository, submission, landed, tuple(merged), fork)
     return Examined(fork, nothing_new)
@@ -84,6 +86,19 @@ def _nothing_new(git: Git, submission: Submission, landed: str) -> str:
     return ""
 
 
+def _refuse_incomplete(git: Git, commit: str, landed: str) -> None:
+    """Refuses commits of which git has not all: their check could never begin."""
+    try:
+        git.run("rev-list", "--objects", "--quiet", commit, f"^{landed}")
+    except GitTimedOut:
+        raise
+    except GitFault as error:
+        raise ModelFault(
+            f"Objects of your commits are missing or damaged ({error.stderr.strip()}). Make the "
+            "commits anew from your files and submit again."
+        ) from error
+
+
 def _examine_changes(
     repository: Repository, submission: Submission, landed: str, merged: Sequence[str], fork: str
 ) -> str:
@@ -93,7 +108,7 @@ def _examine_changes(
         return "Its commits cancel each other out: no file differs."
     _refuse_paths(git, changes, landed)
     _refuse_stale_tree(git, submission, changes, fork)
-    _refuse_foreign_work(git, submission, landed, merged)
+    _refuse_foreign_work(repository, submission, landed, merged)
     joined = merge_trees(repository, landed, commit)
     if not joined.clashes and joined.tree == tree_of(git, landed):
         return "All that it changes has landed already."
@@ -130,9 +145,11 @@ def _refuse_stale_tree(
 
 
 def _refuse_foreign_work(
-    git: Git, submission: Submission, landed: str, merged: Sequence[str]
+    repository: Repository, submission: Submission, landed: str, merged: Sequence[str]
 ) -> None:
+    git = repository.git
     others = _other_lanes(git, submission, landed)
+    take_in_all(repository.common_dir)  # theirs, which may be made at this moment
     known = [f"^{commit}" for commit in (landed, *merged)]
     mine = _commits(git, [submission.commit, *known])
     if len(_commits(git, [submission.commit, *known, *(f"^{o}" for o in others)])) == len(mine):

@@ -192,6 +192,20 @@ GIT = (
     ),
     Attack("git_alternates", "echo /x > $G/objects/info/alternates", "$G/objects/info/alternates"),
     Attack("git_packs", "rm -rf $G/objects/pack", "$G/objects/pack"),
+    Attack(
+        "git_objects_removed",
+        'rm -rf "$(git rev-parse --git-common-dir)"/objects/??',
+        "$B",
+        stopped_by=BWRAP,
+    ),
+    Attack("git_object_overwritten", "rm -f $B; echo x > $B", "$B", stopped_by=BWRAP),
+    Attack(
+        "git_object_forged",
+        "echo evil > e; e=$(git hash-object -w e); "
+        "cp --remove-destination $G/objects/${e:0:2}/${e:2} $B",
+        "$B",
+        stopped_by=BWRAP,
+    ),
     Attack("git_modules", "mkdir -p $G/modules/evil", "$G/modules"),
     Attack("git_new_worktree", "git worktree add -q --detach ../three", "$G/worktrees/three"),
     Attack("git_other_worktree", "echo /x > $G/worktrees/two/gitdir", "$G/worktrees/two/gitdir"),

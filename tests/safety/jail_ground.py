@@ -1,5 +1,6 @@
 """A repository with two lanes, an outside and a secret, and ways to run a script in it jailed."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from modules.git.lane_objects import take_in
 from modules.records.settings import Environment
 from modules.safety import landlock
 from modules.safety.child_environment import child_environment
@@ -94,6 +96,12 @@ class Ground:
     def temporary(self) -> Path:
         return self.root / ".team" / "tmp" / "one"
 
+    def loose(self, name: str) -> Path:
+        """Returns the file git keeps the content of one of the person's new files in."""
+        content = (self.root / name).read_bytes()
+        digest = hashlib.sha1(b"blob %d\0%b" % (len(content), content)).hexdigest()
+        return self.git / "objects" / digest[:2] / digest[2:]
+
     def variables(self) -> dict[str, str]:
         return {
             "L": str(self.lane),
@@ -103,6 +111,7 @@ class Ground:
             "W": str(self.other_lane),
             "O": str(self.outside),
             "S": str(self.secret),
+            "B": str(self.loose("new.txt")),
             **self.names,
         }
 
@@ -132,7 +141,7 @@ class Ground:
         return sys.executable if self.user.uid is None else "/usr/bin/python3"
 
     def run(self, script: str, kind: SandboxKind) -> Ran:
-        """Runs a script with bash, in the lane."""
+        """Runs a script with bash, in the lane; its objects are taken in, as a lead does."""
         done = subprocess.run(
             self.argv(["/bin/bash", "--noprofile", "--norc", "-c", script], kind),
             cwd=self.lane,
@@ -146,6 +155,7 @@ class Ground:
             check=False,
             **self.user.popen_arguments,  # type: ignore[call-overload]  # user, group, extra_groups
         )
+        take_in(self.git, self.admin.name)
         return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -183,6 +193,12 @@ def make_ground(base: Path, user: User, kinds: tuple[SandboxKind, ...]) -> Groun
     (ground.git / "info" / "exclude").write_text("/.team/\n/.worktrees/\n")
     for lane in (ground.lane, ground.other_lane):
         _git(ground.root, "worktree", "add", "-q", "-b", f"wt/{lane.name}", str(lane))
+    # The person's newest work lies in files of its own.
+    (ground.root / "new.txt").write_text("new\n")
+    _git(ground.root, "add", ".")
+    _git(ground.root, "commit", "-q", "-m", "new")
+    (ground.root / "staged.txt").write_text("staged\n")
+    _git(ground.root, "add", ".")
     for kind in kinds:
         prepare_jail(ground.spec(), kind, person=Nobody())
     if user.uid is not None:

@@ -412,6 +412,19 @@ def test_submit_when_the_commit_does_not_exist_then_it_is_refused(
     assert read_refs(case.repository.git, "refs/crewyard/entries/") == {}
 
 
+@pytest.mark.parametrize("name", ["HEAD:x.txt", "HEAD:folder"])
+def test_submit_when_objects_are_missing_then_it_is_refused(case: QueueCase, name: str) -> None:
+    """A check of it could never begin: git can't make its files."""
+    submission = case.work(1, {"x.txt": "x\n", "folder/y.txt": "y\n"})
+    object_id = case.repo.rev(name.replace("HEAD", submission.commit))
+    (case.repository.common_dir / "objects" / object_id[:2] / object_id[2:]).unlink()
+
+    with pytest.raises(ModelFault, match="missing or damaged"):
+        case.queue.submit(submission)
+
+    assert case.queue.entries() == []
+
+
 def test_submit_when_nothing_would_change_then_it_ends_at_once_with_the_reason(
     case: QueueCase,
 ) -> None:
