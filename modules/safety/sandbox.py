@@ -133,8 +133,10 @@ def _bubblewrap() -> str:
 def _covered(spec: JailSpec, interpreter: Path) -> list[Path]:
     """Returns what must be seen, our own code included, where the jail would cover it."""
     covered = (*_COVERED, *spec.hidden)
-    code = {_CODE_FOLDER, *map(Path, (sys.prefix, sys.base_prefix)), interpreter.resolve()}
-    wanted = code | set(spec.readable)
+    named = {_CODE_FOLDER, Path(sys.prefix), Path(sys.base_prefix)}
+    real = {*(path.resolve() for path in named), interpreter.resolve(), *spec.readable}
+    # Nothing can be laid on a link, and one that lies in what is shown leads on by itself.
+    wanted = real | {path for path in named if not any(path.is_relative_to(r) for r in real)}
     return sorted(path for path in wanted if any(path.is_relative_to(place) for place in covered))
 
 

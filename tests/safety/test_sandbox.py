@@ -59,6 +59,35 @@ def test_probe_finds_each_kind_to_work(tmp_path: Path, kind: SandboxKind) -> Non
     assert list((tmp_path / "user").iterdir()) == []
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="runs outside of a virtual environment")
+@pytest.mark.parametrize("place", ["code/.venv", "link"])
+def test_probe_works_where_the_environment_is_a_link_below_tmp(tmp_path: Path, place: str) -> None:
+    """Of a folder that is shown, and of one that is not."""
+    need(SandboxKind.BWRAP)
+    code = tmp_path / "code"
+    shutil.copytree(Path(__file__).parents[2] / "modules", code / "modules")
+    (tmp_path / place).symlink_to(Path(sys.prefix).resolve())
+    program = (
+        "import pathlib as p, sys\n"
+        "from modules.records.settings import Environment as E\n"
+        "from modules.safety.sandbox import probe\n"
+        "home = p.Path(sys.argv[1])\n"
+        "print(probe(E(variables={'PATH': '/usr/bin:/bin'}, home=home, user_folder=home)).why)\n"
+    )
+
+    done = subprocess.run(
+        [tmp_path / place / "bin/python", "-c", program, tmp_path],
+        cwd=code,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert (done.stdout, done.stderr) == ("The sandbox is bwrap.\n", "")
+
+
 def test_probe_of_a_switched_off_sandbox_says_who_switched_it_off(tmp_path: Path) -> None:
     found = probe(environment(tmp_path, is_off=True))
 
