@@ -46,6 +46,7 @@ from modules.context.prompts import lead_opening, lead_prompt
 from modules.context.session import Session
 from modules.context.spill import sweep_spills
 from modules.git.check_tree import remove_check_trees
+from modules.git.lane_objects import drop_left_over
 from modules.git.lane_sweep import sweep_lanes
 from modules.git.lock_sweep import sweep_locks
 from modules.git.merging import sweep_cells
@@ -398,9 +399,10 @@ def _sweep(opened: Opened) -> list[str]:
 
 
 def _tidy(opened: Opened) -> None:
-    """Leaves a run's end state: the journals kept once more, the queue's worktrees gone."""
+    """Leaves a run's end state: the journals kept once more, what lanes left gone."""
     save_state(opened.repository, when=now())
     remove_check_trees(opened.repository)
+    drop_left_over(opened.repository.common_dir)
 
 
 def read_hook_files(opened: Opened, *, is_trusted: bool) -> tuple[HookFile, ...]:

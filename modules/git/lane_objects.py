@@ -69,11 +69,17 @@ def drop(common_dir: Path, name: str) -> None:
 
 
 def drop_left_over(common_dir: Path) -> None:
-    """Removes the folders of lanes that are gone, but those from which not all can be taken in."""
+    """Removes the folders of lanes that are gone, but those from which not all can be taken in.
+
+    Only the lead may, for it is who makes these folders.
+    """
     for name in _names(common_dir):
         if not (common_dir / "worktrees" / name).exists():
             with contextlib.suppress(GitFault):
                 drop(common_dir, name)
+    if not _names(common_dir):
+        with contextlib.suppress(FileNotFoundError):  # The usual case: no jail was ever made.
+            lane_objects(common_dir).rmdir()
 
 
 def _names(common_dir: Path) -> list[str]:

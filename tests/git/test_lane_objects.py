@@ -119,7 +119,7 @@ def test_dead_leads_lane_is_taken_in_at_the_next_start_and_its_folder_goes_with_
     sweep_lanes(repository, now=NOW)
 
     assert repo.git("log", "-1", "--format=%s", lane.branch) == "more"
-    assert not own.exists()
+    assert not own.parent.exists()
 
 
 def test_closing_that_was_cut_off_loses_nothing(
