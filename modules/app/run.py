@@ -15,6 +15,7 @@ import msgspec
 from modules.app.attempt_place import close_lane_safely, sweep_temporary
 from modules.app.crew import Crew
 from modules.app.crew_file import read_crew
+from modules.app.duties import guarded
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
@@ -72,7 +73,7 @@ class Run:
             self.house.mcp.start(self.house.mcp_servers)
             if server_seconds:
                 await self.house.mcp.settle(server_seconds)
-            async with _guarded(self.house.failed, self._duties()):
+            async with guarded(self.house.failed, self._duties()):
                 yield
         finally:
             await finish(self._leave(lock))
@@ -250,35 +251,3 @@ class Run:
             cost_usd=budget.cost_usd,
         )
         write_atomically(self.house.paths.crew, msgspec.json.encode(view))
-
-
-@contextlib.asynccontextmanager
-async def _guarded(failed: "asyncio.Future[None]", duties: list[Any]) -> AsyncIterator[None]:
-    """Runs `duties` beside the body; the first error of a duty or of `failed` ends both."""
-    body = asyncio.current_task()
-    tasks = [asyncio.ensure_future(duty) for duty in duties]
-    watched = [*tasks, failed]
-    troubles: list[BaseException] = []
-
-    def note(future: "asyncio.Future[Any]") -> None:
-        if not future.cancelled() and (error := future.exception()) is not None and body:
-            troubles.append(error)
-            body.cancel()
-
-    for future in watched:
-        future.add_done_callback(note)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not troubles:
-            raise
-        if body is not None:
-            body.uncancel()
-    finally:
-        failed.remove_done_callback(note)
-        for task in tasks:
-            task.remove_done_callback(note)
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    if troubles:
-        raise troubles[0]

@@ -13,7 +13,7 @@ from modules.records.tasks import TaskDraft, TaskStatus
 from modules.store.files import write_atomically
 from modules.team.board_rules import current_claim
 from tests.app.runs import with_run
-from tests.scenarios.programs import make_repository
+from tests.scenarios.programs import make_repository, make_script
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def test_attempt_of_a_teammate_nobody_knows_any_more_is_given_back(repository: P
 
 
 def test_attempt_of_a_teammate_goes_on_within_the_bounds_it_had(repository: Path) -> None:
+    script = make_script(repository.parent / "ann", [{"agent": "*", "turns": [{"say": "Hm."}]}])
     view = WorkerView(
         name="ann",
         role="qa",
@@ -63,7 +64,7 @@ def test_attempt_of_a_teammate_goes_on_within_the_bounds_it_had(repository: Path
         task=1,
         since=datetime.now(UTC),
         is_named=True,
-        model="scripted:x",
+        model=script,
         tools=("read_file",),
         mode=Mode.PLAN,
     )
