@@ -44,7 +44,7 @@ def run_gapped(folder: Path, variables: dict[str, str]) -> subprocess.CompletedP
     (folder / "test_gapped.py").write_text(GAPPED, encoding="utf-8")
     clean = {name: value for name, value in os.environ.items() if name not in {"CI", "CREWYARD_CI"}}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses=2"],
         cwd=folder,
         env={**clean, **variables},
         stdin=subprocess.DEVNULL,

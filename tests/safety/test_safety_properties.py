@@ -163,6 +163,7 @@ def test_assess_shell_when_two_commands_are_joined_then_both_risks_count(
     assert whole.risk.rank >= max(part.risk.rank for part in parts)
 
 
+@pytest.mark.slow
 @given(STRANGE, st.sampled_from(ONE_LINERS))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_assess_shell_when_a_command_follows_strange_text_then_the_risk_is_no_lower(

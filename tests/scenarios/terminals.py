@@ -59,8 +59,11 @@ class Console:
         self.type(words + ENTER)
 
     def sees(self, *words: str) -> None:
-        """Waits until all the words stand on the screen."""
-        self.waits(lambda: all(word in self.text for word in words), f"{words!r}")
+        """Waits until all the words stand on the screen, wherever it breaks their lines."""
+        self.waits(
+            lambda: all(_in_one_line(word) in _in_one_line(self.text) for word in words),
+            f"{words!r}",
+        )
 
     def waits(self, is_so: Callable[[], bool], what: str) -> None:
         """Waits until something is so, reading what the program writes."""
@@ -160,3 +163,8 @@ def console(
 def set_size(descriptor: int, columns: int, rows: int) -> None:
     """Sets a terminal's size; its foreground process hears of it."""
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _in_one_line(text: str) -> str:
+    """Returns `text` with one blank for each run of blanks and line breaks."""
+    return " ".join(text.split())

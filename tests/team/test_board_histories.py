@@ -162,6 +162,7 @@ AnyHistory.TestCase.settings = settings(max_examples=40, stateful_step_count=30,
 TestAnyHistory = pytest.mark.slow(AnyHistory.TestCase)
 
 
+@pytest.mark.slow
 @given(cut=st.integers(0, 40), seed=st.randoms(use_true_random=False))
 def test_fold_of_a_prefix_and_then_the_rest_is_the_fold_of_all(cut: int, seed: Any) -> None:
     ruled = RuledBoard()
