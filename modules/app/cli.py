@@ -37,8 +37,8 @@ from modules.app.cli_options import (
     Workers,
     folder_of,
 )
-from modules.app.cli_output import leave_reader
-from modules.records.errors import CrewyardError, PersonFault
+from modules.app.cli_output import leave_reader, tell_error
+from modules.records.errors import CrewyardError, line_and_exit
 from modules.records.exits import Exit
 
 app = Typer(
@@ -57,10 +57,8 @@ def main(argv: Sequence[str]) -> int:
     _be_plain_about_text()
     try:
         code = app(_with_resume_value(argv), standalone_mode=False)
-    except PersonFault as error:
-        return _tell(error.line, error.exit_code, argv)
     except CrewyardError as error:
-        return _tell(str(error), Exit.FAILED, argv)
+        return _tell(*line_and_exit(error), argv)
     except typer.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -75,9 +73,9 @@ def main(argv: Sequence[str]) -> int:
             print(words, file=sys.stderr)
             return Exit.USAGE
         return _tell(f"{words} See `crewyard --help`.", Exit.USAGE, argv)
-    except Exception:  # the outermost border: whatever gets here is a bug, and says so
+    except Exception as error:  # the outermost border: whatever gets here is a bug, and says so
         traceback.print_exc()
-        return Exit.BUG
+        return _tell(f"This is a bug: {error!r}. Please report it.", Exit.BUG, argv)
     return code if isinstance(code, int) else Exit.DONE
 
 
@@ -162,7 +160,7 @@ def _be_plain_about_text() -> None:
 
 
 def _tell(line: str, exit_code: int, argv: Sequence[str]) -> int:
-    print(f"crewyard: {line}", file=sys.stderr)
+    tell_error(line)
     if "--json" in argv or "json" in argv:
         print(json.dumps({"error": line, "exit_code": int(exit_code)}))
     return exit_code

@@ -19,6 +19,11 @@ def print_lines(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
+def tell_error(line: str) -> None:
+    """Tells a person on stderr what went wrong."""
+    print(f"crewyard: {line}", file=sys.stderr)
+
+
 def leave_reader() -> None:
     """Lets go of a stdout that nobody reads any more, so that nothing fails on it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

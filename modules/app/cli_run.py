@@ -3,25 +3,26 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 from modules.app.cli_options import RunOptions
-from modules.app.cli_output import leave_reader, print_json, print_lines
+from modules.app.cli_output import leave_reader, print_json, print_lines, tell_error
 from modules.app.headless import run_board, run_goal
 from modules.app.lead_agent import LeadAgent
 from modules.app.plain_view import PlainView
-from modules.app.report import RunReport, report_json, summary_line
+from modules.app.report import RunReport, failed_report, report_json, summary_line
 from modules.app.run import Run
 from modules.app.signals import Ending, run_until_asked
 from modules.app.wiring import join_lead, join_run
-from modules.records.errors import PersonFault
+from modules.records.errors import CrewyardError, PersonFault, line_and_exit
 from modules.records.events import AnyEvent
 from modules.records.exits import Exit
 from modules.records.record import to_json
 
 FORMATS = ("text", "json", "stream-json")
+ASKED_TO_END = "The run was asked to end."
 
 
 def run_goal_command(folder: Path, options: RunOptions, *, goal: str, output_format: str) -> int:
@@ -41,7 +42,7 @@ def run_goal_command(folder: Path, options: RunOptions, *, goal: str, output_for
         finally:
             lead.close()
 
-    return _finish(run_until_asked(run), output_format)
+    return _finish(lambda: run_until_asked(run), output_format)
 
 
 def run_board_command(folder: Path, options: RunOptions, *, as_json: bool) -> int:
@@ -53,17 +54,20 @@ def run_board_command(folder: Path, options: RunOptions, *, as_json: bool) -> in
         with _shown(joined, output_format, ending):
             return await _to_its_end(joined, ending, run_board(joined))
 
-    return _finish(run_until_asked(run), output_format)
+    return _finish(lambda: run_until_asked(run), output_format)
 
 
 async def _to_its_end(run: Run, ending: Ending, work: Coroutine[Any, Any, RunReport]) -> RunReport:
-    """Returns the report of a run, also of one that was asked to end before."""
+    """Returns the report of a run, also of one that was asked to end, or that something ended."""
     try:
         return await work
     except asyncio.CancelledError:
         if ending.exit_code is None:
             raise
-        return run.report("The run was asked to end.", ending.exit_code)
+        return run.report(ASKED_TO_END, ending.exit_code)
+    except CrewyardError as error:
+        line, exit_code = line_and_exit(error)
+        return run.report(line, exit_code, error=line)
 
 
 @contextlib.contextmanager
@@ -97,9 +101,16 @@ def _shown(run: Run, output_format: str, ending: Ending) -> Iterator[None]:
         view.end_line()
 
 
-def _finish(report: RunReport | Exit, output_format: str) -> int:
+def _finish(run: Callable[[], RunReport | Exit], output_format: str) -> int:
+    """Runs a crew and prints the report, whatever ended it, or kept it from beginning."""
+    try:
+        report = run()
+    except CrewyardError as error:
+        report = failed_report(*line_and_exit(error))
     if isinstance(report, Exit):
-        return report
+        report = failed_report(ASKED_TO_END, report)
+    elif report.error:
+        tell_error(report.error)
     if output_format == "json":
         print_json(report_json(report))
     elif output_format == "stream-json":

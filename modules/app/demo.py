@@ -20,10 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-from modules.app.cli_output import print_json
+from modules.app.cli_output import print_json, tell_error
 from modules.app.demo_proof import look
 from modules.app.demo_story import Story, surprises
 from modules.app.program import MAIN
+from modules.app.report import failed_report, report_json
 from modules.git.run_git import Git
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, CallStarted, WorkerChanged
@@ -39,6 +40,18 @@ _SAMPLE = "sample"
 
 def run_demo(folder: Path | None, *, as_json: bool) -> int:
     """Runs the demo in `folder` (a new one) or a temporary folder; returns the exit code."""
+    try:
+        return _run(folder, as_json=as_json)
+    except PersonFault as error:
+        if not as_json:
+            raise
+        tell_error(error.line)
+        report = report_json(failed_report(error.line, error.exit_code))
+        print_json({**report, "surprises": []})
+        return error.exit_code
+
+
+def _run(folder: Path | None, *, as_json: bool) -> int:
     with _place(folder) as (sample, home):
         _make_sample(sample)
         story = Story(sys.stderr if as_json else sys.stdout, sample)

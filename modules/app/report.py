@@ -33,6 +33,23 @@ class RunReport(Record):
     cost_usd: float | None
     seconds: float
     exit_code: Exit
+    error: str = ""
+    """What ended it before its end; empty where nothing did."""
+
+
+def failed_report(error: str, exit_code: Exit) -> RunReport:
+    """Returns the report of a run that something kept from beginning."""
+    return RunReport(
+        result=error,
+        tasks=(),
+        landed=(),
+        worker_tasks={},
+        usage=Usage(),
+        cost_usd=None,
+        seconds=0.0,
+        exit_code=exit_code,
+        error=error,
+    )
 
 
 def exit_code_of(tasks: Iterable[Task]) -> Exit:
@@ -50,6 +67,7 @@ def summary_line(tasks: Iterable[Task]) -> str:
 
 def report_json(report: RunReport) -> dict[str, object]:
     """Returns the report as `--json` prints it."""
+    error = {"error": report.error} if report.error else {}
     return {
         "result": report.result,
         "tasks": [task_json(task) for task in report.tasks],
@@ -60,6 +78,7 @@ def report_json(report: RunReport) -> dict[str, object]:
         "usage": usage_json(report.usage, report.cost_usd),
         "seconds": round(report.seconds, 3),
         "exit_code": int(report.exit_code),
+        **error,
     }
 
 

@@ -91,8 +91,8 @@ class Run:
             or self.house.board.next_start() is not None
         )
 
-    def report(self, result: str, exit_code: Exit) -> RunReport:
-        """Returns what the run came to so far."""
+    def report(self, result: str, exit_code: Exit, *, error: str = "") -> RunReport:
+        """Returns what the run came to so far; `error` is what ended it, if anything did."""
         return RunReport(
             result=result,
             tasks=tuple(task for task in self.house.board.tasks() if task.task_id in self._touched),
@@ -102,6 +102,7 @@ class Run:
             cost_usd=self.house.budget.cost_usd,
             seconds=(self.house.clock() - self.started_at).total_seconds(),
             exit_code=exit_code,
+            error=error,
         )
 
     async def _take_over(self) -> None:

@@ -48,3 +48,10 @@ class TransientFault(CrewyardError):
 
 class ContextOverflow(CrewyardError):
     """The request is longer than the model's context window; it must shrink before a retry."""
+
+
+def line_and_exit(error: CrewyardError) -> tuple[str, Exit]:
+    """Returns the one line a person reads of an error that ends the program, and its exit code."""
+    if isinstance(error, PersonFault):
+        return error.line, error.exit_code
+    return str(error), Exit.FAILED
