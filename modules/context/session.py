@@ -1,16 +1,21 @@
 """One agent's conversation, kept in its journal; the journal is the truth, the list its fold.
 
-The fold keeps calls and outputs in pairs, also where a line in between can't be read.
+The fold keeps calls and outputs in pairs, also where a line in between can't be read. A compaction
+is a record too: what the conversation is from there on. What was before stays in the journal.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from modules.context.compaction import memory_message
 from modules.context.pairing import paired
+from modules.context.token_count import history_tokens
 from modules.records.messages import Message, ToolSpec, Usage
 from modules.records.session_records import (
     AnySessionRecord,
+    Compacted,
+    Memory,
     MessageKept,
     PromptSet,
     RequestPaid,
@@ -27,6 +32,12 @@ class Session:
         self._messages: list[Message] = []
         self._prompt: PromptSet | None = None
         self._is_open = False
+        self._memory: Memory | None = None
+        self._facts = ""
+        self._told_tokens = 0
+        """Of the last request and its answer, by the provider's count; 0: none is known."""
+        self._added_tokens = 0
+        """An estimate of the messages that count does not hold."""
         self._journal: Journal[AnySessionRecord] = Journal(
             path, AnySessionRecord, apply=self._apply
         )
@@ -41,6 +52,20 @@ class Session:
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, oldest first."""
         return tuple(self._messages)
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the first message tells in place of earlier ones; None: it is the first itself."""
+        return self._memory
+
+    @property
+    def facts(self) -> str:
+        """What the first message tells of the crew, where it is a memory."""
+        return self._facts
+
+    def tokens(self, head: Callable[[], int]) -> int:
+        """Returns how many tokens a request takes now; `head` counts what precedes messages."""
+        return (self._told_tokens or head()) + self._added_tokens
 
     @property
     def skipped_lines(self) -> int:
@@ -72,9 +97,15 @@ class Session:
             ]
         )
 
-    def pay(self, usage: Usage, cost_usd: float | None) -> None:
-        """Notes what an answer took."""
-        self.record(RequestPaid(at=self._clock(), usage=usage, cost_usd=cost_usd))
+    def pay(self, usage: Usage, cost_usd: float | None, *, is_summary: bool = False) -> None:
+        """Notes what an answer took; a summary is no part of the conversation."""
+        self.record(
+            RequestPaid(at=self._clock(), usage=usage, cost_usd=cost_usd, is_summary=is_summary)
+        )
+
+    def compact(self, compacted: Compacted) -> None:
+        """Replaces the conversation by what is left of it, on disk when this returns."""
+        self._journal.append(lambda: [compacted])
 
     def record(self, record: AnySessionRecord) -> None:
         """Appends one record that is no message; not synced, since the next message syncs it."""
@@ -91,6 +122,16 @@ class Session:
             case PromptSet():
                 self._prompt = record
             case MessageKept(message=message):
-                self._messages.extend(paired(self._messages, message))
+                added = paired(self._messages, message)
+                self._messages.extend(added)
+                self._added_tokens += history_tokens(added)
+            case RequestPaid(usage=usage, is_summary=False) if usage.input_tokens:
+                self._told_tokens = usage.input_tokens + usage.output_tokens
+                self._added_tokens = 0
+            case Compacted(memory=memory, facts=facts, messages=messages):
+                begin = [] if memory is None else [memory_message(memory, facts)]
+                self._messages = [*begin, *messages]
+                self._memory, self._facts = memory, facts
+                self._told_tokens, self._added_tokens = 0, history_tokens(self._messages)
             case _:
                 pass

@@ -22,7 +22,7 @@ LONGEST_BODY_CHARACTERS = 8_000
 """Of a message that is told as a whole."""
 HEAD_CHARACTERS = 4_000
 """Of a longer one, told with the file that holds all of it."""
-_OUR_TAG = re.compile(r"<(?=\s*/?\s*(?:message|team-events)\b)", re.I)
+_OUR_TAG = re.compile(r"<(?=\s*/?\s*(?:message|team-events|memory)\b)", re.I)
 
 
 class Mailbox:

@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modules.context.compaction import memory_message
 from modules.context.pairing import INTERRUPTED
 from modules.context.session import Session
 from modules.records.decisions import Behavior, Decision, Mode, Risk
-from modules.records.messages import Message, ToolOutput, Usage, said
-from modules.records.session_records import CallDecided, MessageKept, SessionRecord
+from modules.records.messages import Message, Text, ToolOutput, Usage, said
+from modules.records.session_records import (
+    CallDecided,
+    Compacted,
+    Memory,
+    MessageKept,
+    SessionRecord,
+)
 from tests.context.histories import HISTORIES, assert_in_pairs
 from tests.fakes.clock import START, FakeClock
 from tests.providers.making import BASH, answered, call, output, told, words
@@ -225,3 +232,115 @@ def test_kept_messages_carry_the_time_of_the_clock(path: Path) -> None:
 
     assert b'"at":"2026-03-04T05:06:07Z"' in path.read_bytes()
     assert MessageKept(at=START, message=said("go")).at == START
+
+
+MEMORY = Memory(opening=(Text(text="the task"),), summary="so far: ten steps", answers=10)
+
+
+def compaction(*messages: Message, memory: Memory | None = MEMORY) -> Compacted:
+    return Compacted(
+        at=START,
+        trigger="auto",
+        step="summary",
+        tokens_before=100,
+        tokens_after=10,
+        memory=memory,
+        facts="The board is empty.",
+        messages=messages,
+    )
+
+
+def test_compacted_conversation_goes_on_from_there_and_the_journal_has_all_of_it(
+    path: Path,
+) -> None:
+    session = resume(path)
+    for message in (said("the task"), answered(call()), told(output())):
+        session.keep(message)
+    before = path.read_bytes()
+
+    session.compact(compaction(answered(call()), told(output())))
+    session.keep(answered(words("done")))
+    again = resume(path)
+
+    head = memory_message(MEMORY, "The board is empty.")
+    expected = (head, answered(call()), told(output()), answered(words("done")))
+    assert session.messages == again.messages == expected
+    assert again.memory == MEMORY
+    assert path.read_bytes().startswith(before)
+
+
+def test_conversation_that_lost_outputs_alone_keeps_its_own_beginning(path: Path) -> None:
+    session = resume(path)
+    session.keep(said("the task"))
+
+    session.compact(compaction(said("the task"), memory=None))
+
+    assert session.messages == (said("the task"),)
+    assert session.memory is None
+
+
+def test_compaction_that_a_crash_tore_leaves_the_conversation_as_it_was(path: Path) -> None:
+    """SES-01: a torn tail costs itself alone."""
+    session = resume(path)
+    for message in (said("the task"), answered(call()), told(output())):
+        session.keep(message)
+    before = session.messages
+    session.compact(compaction())
+    session.close()
+    path.write_bytes(path.read_bytes()[:-40])
+
+    again = resume(path)
+    torn = again.messages
+    again.keep(said("go on"))
+
+    assert torn == before
+    assert resume(path).messages == (*before, said("go on"))
+
+
+USAGES = [
+    Usage(input_tokens=42_900, output_tokens=300, cached_tokens=40_000, cache_write_tokens=2_000),
+    Usage(input_tokens=42_900, output_tokens=300, cached_tokens=40_000),
+]
+
+
+@pytest.mark.parametrize("usage", USAGES, ids=["anthropic", "openai"])
+def test_size_is_the_last_request_with_its_answer_and_what_came_since(
+    path: Path, usage: Usage
+) -> None:
+    """SES-04: never a sum over requests, and the cached part counts once."""
+    session = resume(path)
+    for _ in range(20):
+        session.keep(said("x" * 4_000))
+        session.keep(answered(words("ok")))
+        session.pay(usage, None)
+    session.pay(Usage(input_tokens=90_000), None, is_summary=True)
+    told_size = session.tokens(lambda: 7)
+    session.keep(said("x" * 4_000))
+
+    assert told_size == 43_200
+    assert 44_200 <= session.tokens(lambda: 7) < 44_300
+    assert resume(path).tokens(lambda: 7) == session.tokens(lambda: 7)
+
+
+def test_size_without_figures_is_an_estimate_that_counts_everything(path: Path) -> None:
+    """SES-04: a provider that tells no figures, or zeros."""
+    session = resume(path)
+    for _ in range(20):
+        session.keep(said("x" * 4_000))
+        session.keep(answered(words("ok")))
+        session.pay(Usage(), None)
+
+    assert 21_000 < session.tokens(lambda: 1_000) < 22_000
+
+
+def test_size_drops_with_a_compaction_and_after_a_resume(path: Path) -> None:
+    """SES-04: what was told of the conversation before counts no more."""
+    session = resume(path)
+    session.keep(said("go"))
+    session.keep(answered(words("ok")))
+    session.pay(Usage(input_tokens=90_000, output_tokens=10), None)
+
+    session.compact(compaction())
+
+    assert session.tokens(lambda: 1_000) < 1_200
+    assert resume(path).tokens(lambda: 1_000) == session.tokens(lambda: 1_000)
