@@ -10,14 +10,21 @@ from typer import Typer
 from modules.app.cli_options import HERE, Json, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
 from modules.app.opening import Opened, open_repository_at
+from modules.git.refs import read_ref
 from modules.records.errors import ModelFault, PersonFault
-from modules.records.merges import Entry
-from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_queue
+from modules.records.merges import Entry, Submission
+from modules.records.queue_records import ReviewAsked
+from modules.records.tasks import TaskStatus
+from modules.team.queue_state import QueueState
+from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_queue, review_line
+from modules.team.review_ledger import is_open
+from modules.team.task_board import TaskBoard
 from tools.merge import entry_line
 
 if TYPE_CHECKING:
     from modules.team.merge_queue import MergeQueue
 
+SENT_BACK = "The person sends it back: {} Change that, commit, and call submit_work again."
 TaskId = Annotated[int, typer.Argument(help="Id of the task.", metavar="ID")]
 
 queue = Typer(help="Look at the merge queue and decide on its entries.")
@@ -33,19 +40,48 @@ def list_entries(context: typer.Context, repo: Repo = HERE, as_json: Json = Fals
     """Lists the merge queue's entries; with a command, decides on one."""
     if context.invoked_subcommand is not None:
         return
-    state = read_queue(open_repository_at(folder_of(repo)).paths)
+    opened = open_repository_at(folder_of(repo))
+    state = read_queue(opened.paths)
     entries = [state.entries[key] for key in sorted(state.entries)]
     if as_json:
         print_json([queue_json(entry) for entry in entries])
         return
     lines = [entry_line(entry) for entry in entries] or ["The merge queue is empty."]
-    print_lines([*lines, *filter(None, [*alarm_lines(state), flake_line(state)])])
+    waiting = [review_line(asked) for asked in _open_reviews(opened, state)]
+    print_lines([*lines, *waiting, *filter(None, [*alarm_lines(state), flake_line(state)])])
+
+
+@queue.command("approve")
+def approve(
+    task_id: TaskId,
+    commit: Annotated[
+        str, typer.Option(help="The commit you looked at; another one is not approved.")
+    ] = "",
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Approves work that waits for a review: this one commit, which then is queued."""
+    opened, found = _queue(repo)
+    asked = _asked(opened, found, task_id)
+    if asked is None:
+        raise PersonFault(
+            f"No work of task {task_id} waits for a review.",
+            hint="`crewyard queue` shows what does.",
+        )
+    work = asked.submission
+    _refuse_moved(opened, work, commit)
+    is_parked = _board(opened).task(task_id).status is TaskStatus.PARKED
+    if is_parked:
+        # Nobody waits beside it to hand it in.
+        _allowed(lambda: found.submit(work))
+    _settle(found, work, accepts=True, words="")
+    _print_review(work, accepts=True, is_parked=is_parked, as_json=as_json)
 
 
 @queue.command("retry")
 def retry(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Puts a task's work that could not land back in the queue."""
-    found = _queue(repo)
+    _, found = _queue(repo)
     entry = _allowed(lambda: found.retry(found.entry_of_task(task_id).entry_id))
     _print(entry, as_json=as_json)
 
@@ -57,8 +93,14 @@ def reject(
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
-    """Takes a task's work out of the queue; its branch stays."""
-    found = _queue(repo)
+    """Takes a task's work out of the queue, or sends it back that waits for a review."""
+    opened, found = _queue(repo)
+    if (asked := _asked(opened, found, task_id)) is not None:
+        work = asked.submission
+        _settle(found, work, accepts=False, words=SENT_BACK.format(f"{reason}."))
+        is_parked = _board(opened).task(task_id).status is TaskStatus.PARKED
+        _print_review(work, accepts=False, is_parked=is_parked, as_json=as_json)
+        return
     entry = _allowed(lambda: found.reject(found.entry_of_task(task_id).entry_id, reason))
     _print(entry, as_json=as_json)
 
@@ -66,16 +108,16 @@ def reject(
 @queue.command("revert")
 def revert(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Queues the undoing of what a task landed; it must pass the check like any work."""
-    found = _queue(repo)
+    _, found = _queue(repo)
     entry = _allowed(lambda: found.revert(found.entry_of_task(task_id).entry_id))
     _print(entry, as_json=as_json)
 
 
-def _queue(repo: Path) -> "MergeQueue":
+def _queue(repo: Path) -> tuple[Opened, "MergeQueue"]:
     # Looking at the entries need not load what lands them.
     from modules.team.merge_queue import MergeQueue
 
-    opened: Opened = open_repository_at(folder_of(repo))
+    opened = open_repository_at(folder_of(repo))
     found = MergeQueue(
         opened.repository,
         check="",
@@ -84,7 +126,67 @@ def _queue(repo: Path) -> "MergeQueue":
         environment={},
     )
     found.refresh()
-    return found
+    return opened, found
+
+
+def _board(opened: Opened) -> TaskBoard:
+    return TaskBoard(opened.paths, clock=opened.clock)
+
+
+def _asked(opened: Opened, found: "MergeQueue", task_id: int) -> ReviewAsked | None:
+    """Returns the work of a task that waits for a review, if its attempt isn't over."""
+    asked = found.reviews.waiting(task_id)
+    return asked if asked and is_open(asked, _board(opened).task(task_id)) else None
+
+
+def _open_reviews(opened: Opened, state: QueueState) -> list[ReviewAsked]:
+    """Returns the work that waits for a review, by task."""
+    tasks = {task.task_id: task for task in _board(opened).tasks()}
+    found = [state.reviews[key] for key in sorted(state.reviews) if key in tasks]
+    return [asked for asked in found if is_open(asked, tasks[asked.submission.task])]
+
+
+def _refuse_moved(opened: Opened, work: Submission, looked_at: str) -> None:
+    """Raises PersonFault when what waits is not what was looked at, or its branch went on."""
+    look = f"Look at it first: git diff {work.base[:12]} {work.commit[:12]}"
+    if not work.commit.startswith(looked_at):
+        raise PersonFault(
+            f"Task {work.task} waits with {work.commit[:12]}, not with {looked_at}.", hint=look
+        )
+    tip = read_ref(opened.repository.git, f"refs/heads/{work.branch}")
+    if tip and tip != work.commit:
+        raise PersonFault(
+            f"{work.branch} moved to {tip[:12]} since {work.commit[:12]} was handed in.",
+            hint="Wait until its worker hands in again.",
+        )
+
+
+def _settle(found: "MergeQueue", work: Submission, *, accepts: bool, words: str) -> None:
+    given = found.reviews.settle(work, accepts=accepts, words=words, by="person")
+    if given is None or given.accepts is not accepts:
+        raise PersonFault(
+            f"Task {work.task} was answered by {given.by if given else 'other work'} meanwhile.",
+            hint="`crewyard queue` shows what waits.",
+        )
+
+
+def _print_review(work: Submission, *, accepts: bool, is_parked: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "task": work.task,
+                "branch": work.branch,
+                "commit": work.commit,
+                "approved": accepts,
+                "queued": accepts and is_parked,
+            }
+        )
+        return
+    line = f"task {work.task} {work.commit[:12]} is {'approved' if accepts else 'sent back'}"
+    then = "it goes on" if not is_parked else "it is in the queue, for the next run or this one"
+    if is_parked and not accepts:
+        then = f"it stays parked; `crewyard task retry {work.task}` gives it to a worker again"
+    print_lines([f"{line}; {then}."])
 
 
 def _allowed(change: Callable[[], Entry]) -> Entry:

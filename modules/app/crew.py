@@ -49,6 +49,7 @@ class Crew:
             has_lead=lambda: self.has_lead,
             write_lead=self._write_lead,
             ask_person=partial(ask_person, house) if house.questions.has_person else None,
+            ledger=house.queue.reviews,
         )
 
     def join(self, supervisor: Supervisor) -> None:

@@ -18,6 +18,8 @@ from modules.team.board_rules import current_claim
 from modules.team.merge_queue import MergeQueue
 from modules.team.task_board import BoardRefusal, TaskBoard
 
+_TO_GO_ON_WITH = frozenset({EntryStatus.CONFLICTED, EntryStatus.FAILED})
+
 
 class MergeDriver:
     """Lands what the queue holds for as long as it runs."""
@@ -177,10 +179,15 @@ class MergeDriver:
         """Frees the task of work that came back from the queue when its worker has gone."""
         task = self._board.task(entry.submission.task)
         claim = current_claim(task)
-        if task.status is TaskStatus.IN_REVIEW and _is_of(entry, claim):
+        if not _is_of(entry, claim):
+            return
+        if task.status is TaskStatus.IN_REVIEW:
             self._board.release(
                 claim, reason=f"{entry.status}: {entry.reason}", is_failure=False, by="queue"
             )
+        elif task.status is TaskStatus.PARKED and entry.status in _TO_GO_ON_WITH:
+            # It rested for a review, or for the queue; that is over.
+            self._board.retry(task.task_id, by="queue")
 
     def _has_open_entry(self) -> bool:
         return any(entry.status not in FINAL_STATUSES for entry in self._queue.entries())

@@ -5,8 +5,10 @@
 2. The lead approves what merge_review showed it, and nothing it has not been shown.
 3. Where the lead is to look and there is none, the person is asked; where nobody can look, nothing
    is approved.
+4. A person may answer from another shell as well, be it for the lead; the first answer counts.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from modules.app.approval import ask_in_person
@@ -18,6 +20,7 @@ from modules.records.decisions import Answer
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.records.settings import Review, Settings
+from modules.team.review_ledger import ReviewLedger
 from modules.team.review_rules import policy_for
 
 _SHOWN_FILES = 20
@@ -34,6 +37,7 @@ class Reviews:
         has_lead: Callable[[], bool],
         write_lead: Callable[[str, str, str], None],
         ask_person: Callable[[Submission], Awaitable[str]] | None,
+        ledger: ReviewLedger,
     ) -> None:
         self._settings = settings
         self._has_lead = has_lead
@@ -44,7 +48,9 @@ class Reviews:
         self._answers: AwaitedAnswers[tuple[bool, str]] = AwaitedAnswers(waits, "the lead's review")
         self._pending: dict[int, Submission] = {}
         self._shown: dict[int, str] = {}
-        self._approved: set[tuple[int, str]] = set()
+        self._ledger = ledger
+        self._elsewhere: dict[int, tuple[str, asyncio.Future[str]]] = {}
+        """By task, the commit that is asked about, and what another shell says against it."""
 
     async def objection(self, submission: Submission) -> str:
         """Waits for the review that the settings ask for and returns what speaks against the work.
@@ -54,17 +60,51 @@ class Reviews:
         if not self.is_needed(submission):
             return ""
         policy = self._policy(submission)
-        if policy == "lead" and self._has_lead():
-            objection = await self._ask_lead(submission)
-        else:
-            objection = await self._ask_a_person(submission, policy)
-        if not objection:
-            self._approved.add((submission.task, submission.commit))
-        return objection
+        is_leads = policy == "lead" and self._has_lead()
+        ask = self._ask_lead if is_leads else self._ask_person
+        self._ledger.ask(submission, of=policy)
+        if ask is None:
+            whose = "a person's review" if policy == "person" else "the lead's or a person's review"
+            raise NobodyToReview(
+                f"The work needs {whose}, and nobody is there to make it. To let it in: "
+                f"`crewyard queue approve {submission.task}`."
+            )
+        objection = await self._first_answer(submission, ask)
+        given = self._ledger.settle(
+            submission,
+            accepts=not objection,
+            words=objection,
+            by="lead" if is_leads else "person",
+        )
+        if given is None:
+            return "Other work of the task waits for its review by now."
+        return "" if given.accepts else given.words
+
+    def look(self) -> None:
+        """Takes in what other shells answered."""
+        for task, (commit, said) in self._elsewhere.items():
+            given = self._ledger.answered(task, commit)
+            if given is not None and not said.done():
+                said.set_result("" if given.accepts else given.words)
+
+    async def _first_answer(
+        self, work: Submission, ask: Callable[[Submission], Awaitable[str]]
+    ) -> str:
+        """Asks who has to look; returns what they, or another shell, have against the work."""
+        said = asyncio.get_running_loop().create_future()
+        asking = asyncio.ensure_future(ask(work))
+        self._elsewhere[work.task] = (work.commit, said)
+        try:
+            await asyncio.wait({asking, said}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            del self._elsewhere[work.task]
+            asking.cancel()
+            await asyncio.wait({asking})
+        return said.result() if said.done() else asking.result()
 
     def is_needed(self, submission: Submission) -> bool:
         """True where somebody has to approve the work and has not yet."""
-        is_approved = (submission.task, submission.commit) in self._approved
+        is_approved = self._ledger.is_approved(submission.task, submission.commit)
         return self._policy(submission) != "none" and not is_approved
 
     def _policy(self, submission: Submission) -> Review:
@@ -117,12 +157,6 @@ class Reviews:
         if accepts:
             return ""
         return f"The lead sends it back: {said or '(no words)'} Change that, commit, submit again."
-
-    async def _ask_a_person(self, work: Submission, policy: Review) -> str:
-        if self._ask_person is None:
-            whose = "a person's review" if policy == "person" else "the lead's or a person's review"
-            raise NobodyToReview(f"The work needs {whose}, and nobody is there to make it.")
-        return await self._ask_person(work)
 
 
 async def ask_person(house: House, work: Submission) -> str:

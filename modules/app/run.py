@@ -201,6 +201,7 @@ class Run:
             if not changed or changed & {paths.board, paths.queue}:
                 self.house.board.refresh()
                 self.house.queue.refresh()
+                self.crew.reviews.look()
                 self.supervisor.wake()
                 self.house.merging.wake()
                 self.house.events.stir()

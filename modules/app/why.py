@@ -27,7 +27,13 @@ from modules.records.board_records import (
     TaskSubmitted,
 )
 from modules.records.decisions import Behavior
-from modules.records.queue_records import AnyQueueRecord, EntrySettled, EntrySubmitted, LandingDone
+from modules.records.queue_records import (
+    AnyQueueRecord,
+    EntrySettled,
+    EntrySubmitted,
+    LandingDone,
+    ReviewGiven,
+)
 from modules.records.record import Record
 from modules.records.session_records import AnySessionRecord, CallDecided, SessionOpened
 from modules.store.journal import Journal
@@ -122,6 +128,9 @@ def _queue_causes(paths: Paths, task_id: int) -> Iterator[Cause]:
                 if entry_id in entries:
                     what = f"entry {entry_id} landed as {commit[:12]}"
                     yield Cause(at=record.at, by="queue", what=what)
+            case ReviewGiven(task=task, commit=commit) if task == task_id:
+                what = f"{commit[:12]} is {'approved' if record.accepts else 'sent back'}"
+                yield Cause(at=record.at, by=record.by, what=what, why=record.words)
             case _:
                 continue
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from modules.records.merges import Conflict, EntryStatus, Receipt, Submission
 from modules.records.record import Record
+from modules.records.settings import Review
 
 NO_ENTRY = 0
 """Entry id of a landing that brings in commits the person made on the target branch."""
@@ -145,6 +146,24 @@ class AlarmEnded(QueueRecord, tag="alarm_over"):
     target: str
 
 
+class ReviewAsked(QueueRecord, tag="review_asked"):
+    """Work waits for a review before it may be queued."""
+
+    submission: Submission
+    of: Review
+    """Who has to make it."""
+
+
+class ReviewGiven(QueueRecord, tag="review_given"):
+    """A commit was approved, or sent back."""
+
+    task: int
+    commit: str
+    accepts: bool
+    words: str = ""
+    by: str
+
+
 AnyQueueRecord = (
     EntrySubmitted
     | CheckBegun
@@ -159,4 +178,6 @@ AnyQueueRecord = (
     | TargetAdopted
     | AlarmRaised
     | AlarmEnded
+    | ReviewAsked
+    | ReviewGiven
 )

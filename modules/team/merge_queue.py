@@ -27,6 +27,7 @@ from modules.team.probes import Probes
 from modules.team.proof import TreeProver
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
+from modules.team.review_ledger import ReviewLedger
 
 _LOCK_SECONDS = 2.0
 
@@ -62,6 +63,7 @@ class MergeQueue:
         self._git = repository.git
         self._clock = clock
         self._log = QueueLog(repository.paths, clock=clock, on_change=on_change)
+        self.reviews = ReviewLedger(self._log)
         self._publisher = Publisher(repository, self._log, step=step)
         prover = TreeProver(
             repository,

@@ -7,6 +7,7 @@
 3. An intended landing wins: until it is done or abandoned its entries can't be taken out.
 4. An alarm is over when something else has landed, or what has landed passes after all.
 5. A landing is over when all its entries are done; each is merged as its own commit.
+6. A review is waited for until it is given, or its task brings another commit.
 """
 
 from collections import Counter
@@ -31,6 +32,8 @@ from modules.records.queue_records import (
     LandingIntended,
     PublishEnded,
     PublishIntended,
+    ReviewAsked,
+    ReviewGiven,
     TargetAdopted,
 )
 
@@ -42,6 +45,8 @@ _Note = (
     | TargetAdopted
     | AlarmRaised
     | AlarmEnded
+    | ReviewAsked
+    | ReviewGiven
 )
 _MOVES = {
     EntryStatus.QUEUED: FINAL_STATUSES - {EntryStatus.MERGED}
@@ -70,6 +75,11 @@ class QueueState:
         """By target, while what has landed there does not pass the check."""
         self.flakes: Counter[str] = Counter()
         """How often each test failed and then passed; the command stands for unnamed ones."""
+
+        self.reviews: dict[int, ReviewAsked] = {}
+        """By task, the work that waits for a review."""
+        self.answers: dict[tuple[int, str], ReviewGiven] = {}
+        """By task and commit, what was said about it since it was asked about last."""
 
     @property
     def next_id(self) -> int:
@@ -121,6 +131,12 @@ class QueueState:
                 self.alarms[target] = record
             case TargetAdopted(target=target) | AlarmEnded(target=target):
                 self.alarms.pop(target, None)
+            case ReviewAsked(submission=work):
+                self.reviews[work.task] = record
+                self.answers.pop((work.task, work.commit), None)
+            case ReviewGiven(task=task, commit=commit):
+                self.reviews.pop(task, None)
+                self.answers[task, commit] = record
             case _:
                 assert_never(record)
 

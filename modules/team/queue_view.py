@@ -1,7 +1,7 @@
 """The merge queue as other shells and scripts see it."""
 
 from modules.records.merges import Entry
-from modules.records.queue_records import AnyQueueRecord
+from modules.records.queue_records import AnyQueueRecord, ReviewAsked
 from modules.store.journal import Journal
 from modules.store.paths import Paths
 from modules.team.queue_state import QueueState
@@ -39,6 +39,16 @@ def flake_line(state: QueueState) -> str:
     left = len(state.flakes) - len(counts)
     more = f" and {left} more" if left else ""
     return f"Failed and then passed: {', '.join(counts)}{more}." if counts else ""
+
+
+def review_line(asked: ReviewAsked) -> str:
+    """Returns what waits for a review, and how to give it."""
+    work, whose = asked.submission, "your" if asked.of == "person" else f"the {asked.of}'s"
+    return (
+        f"task {work.task} {work.subject} waits for {whose} review: {work.branch} "
+        f"{work.commit[:12]}, {len(work.files)} files; `git diff {work.base[:12]} "
+        f"{work.commit[:12]}`, then `crewyard queue approve {work.task}` or `reject`"
+    )
 
 
 def queue_json(entry: Entry) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +13,11 @@ from modules.app.wait_notes import WaitNotes
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.records.settings import Review, Settings
+from modules.store.paths import Paths
+from modules.team.queue_log import QueueLog
+from modules.team.review_ledger import ReviewLedger
 from tests.fakes.clock import FakeClock
+from tests.repos import NOW
 
 WORK = Submission(
     task=1,
@@ -29,11 +34,17 @@ WORK = Submission(
 MOVED = replace(WORK, commit="2" * 40)
 
 
+def ledger(folder: Path) -> ReviewLedger:
+    """Opens the reviews as another shell does."""
+    return ReviewLedger(QueueLog(Paths(folder), clock=lambda: NOW, on_change=lambda entry: None))
+
+
 class Desk:
     """Reviews, with what the lead and the person were asked."""
 
     def __init__(
         self,
+        folder: Path,
         review: Review,
         *,
         has_lead: bool = True,
@@ -41,36 +52,42 @@ class Desk:
         seconds: float = 60,
     ) -> None:
         self.asked: list[str] = []
+        self.log = QueueLog(Paths(folder), clock=lambda: NOW, on_change=lambda entry: None)
         ask: Callable[[Submission], Awaitable[str]] = self._ask_person
+        self.is_silent = False
         self.reviews = Reviews(
             Settings(review=review, ask_timeout_seconds=seconds),
             WaitNotes(FakeClock()),
             has_lead=lambda: has_lead,
             write_lead=lambda who, words, how: self.asked.append(f"lead: {words}"),
             ask_person=ask if has_person else None,
+            ledger=ReviewLedger(self.log),
         )
 
     async def hand_in(self, work: Submission) -> "asyncio.Task[str]":
         waiting = asyncio.create_task(self.reviews.objection(work))
         await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it asks in a task of its own
         return waiting
 
     async def _ask_person(self, work: Submission) -> str:
         self.asked.append("person")
+        if self.is_silent:
+            await asyncio.Event().wait()
         return "no"
 
 
-def test_none_asks_nobody() -> None:
-    desk = Desk("none")
+def test_none_asks_nobody(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "none")
 
     assert not desk.reviews.is_needed(WORK)
     assert asyncio.run(desk.reviews.objection(WORK)) == ""
     assert desk.asked == []
 
 
-def test_lead_approves_one_commit_and_another_is_reviewed_anew() -> None:
+def test_lead_approves_one_commit_and_another_is_reviewed_anew(tmp_path: Path) -> None:
     async def run() -> None:
-        desk = Desk("lead")
+        desk = Desk(tmp_path, "lead")
         waiting = await desk.hand_in(WORK)
         with pytest.raises(ModelFault, match="not seen 111111111111"):
             desk.reviews.answer(1, accepts=True, words="")
@@ -92,8 +109,8 @@ def test_lead_approves_one_commit_and_another_is_reviewed_anew() -> None:
     asyncio.run(run())
 
 
-def test_lead_that_does_not_answer_lets_nothing_pass() -> None:
-    desk = Desk("lead", seconds=0.01)
+def test_lead_that_does_not_answer_lets_nothing_pass(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "lead", seconds=0.01)
 
     assert "did not look at it in time" in asyncio.run(desk.reviews.objection(WORK))
     assert desk.reviews.is_needed(WORK)
@@ -101,9 +118,9 @@ def test_lead_that_does_not_answer_lets_nothing_pass() -> None:
 
 @pytest.mark.parametrize(("review", "has_lead"), [("person", True), ("lead", False)])
 def test_person_is_asked_where_they_must_or_no_lead_is_there(
-    review: Review, has_lead: bool
+    tmp_path: Path, review: Review, has_lead: bool
 ) -> None:
-    desk = Desk(review, has_lead=has_lead, has_person=True)
+    desk = Desk(tmp_path, review, has_lead=has_lead, has_person=True)
 
     assert asyncio.run(desk.reviews.objection(WORK)) == "no"
     assert desk.asked == ["person"]
@@ -111,8 +128,66 @@ def test_person_is_asked_where_they_must_or_no_lead_is_there(
 
 
 @pytest.mark.parametrize(("review", "has_lead"), [("person", True), ("lead", False)])
-def test_nobody_there_to_review_is_no_approval(review: Review, has_lead: bool) -> None:
-    desk = Desk(review, has_lead=has_lead)
+def test_nobody_there_to_review_is_no_approval(
+    tmp_path: Path, review: Review, has_lead: bool
+) -> None:
+    desk = Desk(tmp_path, review, has_lead=has_lead)
 
     with pytest.raises(NobodyToReview, match="nobody is there"):
         asyncio.run(desk.reviews.objection(WORK))
+
+
+@pytest.mark.parametrize("review", ["lead", "person"])
+@pytest.mark.parametrize("accepts", [True, False])
+def test_answer_from_another_shell_ends_the_asking(
+    tmp_path: Path, review: Review, accepts: bool
+) -> None:
+    async def run() -> str:
+        desk = Desk(tmp_path, review, has_person=True)
+        desk.is_silent = True
+        waiting = await desk.hand_in(WORK)
+        ledger(tmp_path).settle(WORK, accepts=accepts, words="smaller", by="person")
+        desk.log.catch_up()
+        desk.reviews.look()
+        said = await waiting
+        assert not desk.reviews.is_pending(1)
+        assert desk.reviews.is_needed(WORK) is not accepts
+        return said
+
+    assert asyncio.run(run()) == ("" if accepts else "smaller")
+
+
+def test_approval_holds_for_the_next_lead_and_for_that_commit_alone(tmp_path: Path) -> None:
+    async def run() -> None:
+        desk = Desk(tmp_path, "lead")
+        waiting = await desk.hand_in(WORK)
+        desk.reviews.show(1)
+        desk.reviews.answer(1, accepts=True, words="")
+        await waiting
+
+    asyncio.run(run())
+    next_lead = Desk(tmp_path, "lead")
+
+    assert not next_lead.reviews.is_needed(WORK)
+    assert next_lead.reviews.is_needed(MOVED)
+
+
+def test_answer_to_work_that_moved_on_does_not_count(tmp_path: Path) -> None:
+    reviews = ledger(tmp_path)
+    reviews.ask(WORK, of="person")
+    reviews.ask(MOVED, of="person")
+
+    assert reviews.settle(WORK, accepts=True, words="", by="person") is None
+    assert not reviews.is_approved(1, WORK.commit)
+    assert not reviews.is_approved(1, MOVED.commit)
+
+
+def test_first_of_two_answers_counts(tmp_path: Path) -> None:
+    reviews = ledger(tmp_path)
+    reviews.ask(WORK, of="person")
+    reviews.settle(WORK, accepts=False, words="no", by="lead")
+
+    given = reviews.settle(WORK, accepts=True, words="", by="person")
+
+    assert given is not None
+    assert (given.accepts, given.by) == (False, "lead")

@@ -1,0 +1,67 @@
+"""What work waits for a review, and what was said about which commit; kept in the queue's journal.
+
+1. An answer is to one commit of one task, and the first one counts.
+2. A commit that was approved needs no other approval, whoever leads; one that was sent back is
+   asked about anew when it is handed in again.
+3. What waits is asked about until it is answered or its attempt is over: so another shell can
+   answer for work that nobody is waiting beside.
+"""
+
+from modules.records.merges import Submission
+from modules.records.queue_records import AnyQueueRecord, ReviewAsked, ReviewGiven
+from modules.records.settings import Review
+from modules.records.tasks import Task, TaskStatus
+from modules.team.board_rules import UNDER_WAY
+from modules.team.queue_log import QueueLog
+
+
+class ReviewLedger:
+    """The reviews of one repository."""
+
+    def __init__(self, log: QueueLog) -> None:
+        self._log = log
+
+    def ask(self, work: Submission, *, of: Review) -> None:
+        """Notes that work waits; an older commit of its task does no longer."""
+        self._log.note(ReviewAsked(at=self._log.clock(), submission=work, of=of))
+
+    def settle(self, work: Submission, *, accepts: bool, words: str, by: str) -> ReviewGiven | None:
+        """Notes an answer if the work still waits; returns the one that counts.
+
+        Returns None when other work of the task waits by now.
+        """
+        given = ReviewGiven(
+            at=self._log.clock(),
+            task=work.task,
+            commit=work.commit,
+            accepts=accepts,
+            words=words,
+            by=by,
+        )
+
+        def decide() -> list[AnyQueueRecord]:
+            waiting = self._log.state.reviews.get(work.task)
+            return [given] if waiting and waiting.submission.commit == work.commit else []
+
+        self._log.write(decide)
+        return self.answered(work.task, work.commit)
+
+    def answered(self, task: int, commit: str) -> ReviewGiven | None:
+        """Returns what was said about a commit since it was asked about last."""
+        return self._log.state.answers.get((task, commit))
+
+    def is_approved(self, task: int, commit: str) -> bool:
+        """True for a commit that was approved."""
+        given = self.answered(task, commit)
+        return given is not None and given.accepts
+
+    def waiting(self, task: int) -> ReviewAsked | None:
+        """Returns the work of `task` that waits for a review."""
+        return self._log.state.reviews.get(task)
+
+
+def is_open(asked: ReviewAsked, task: Task) -> bool:
+    """True while the attempt that asked is the task's last, and at work or parked."""
+    work = asked.submission
+    is_last = (work.attempt, work.generation) == (task.attempt, task.generation)
+    return is_last and (task.status in UNDER_WAY or task.status is TaskStatus.PARKED)
