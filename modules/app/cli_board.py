@@ -12,7 +12,7 @@ from typer import Typer
 from modules.app.cli_options import HERE, Json, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
 from modules.app.opening import Opened, open_repository_at
-from modules.app.why import causes_of
+from modules.app.why import causes_of, words_of
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 from modules.records.tasks import TaskDraft
@@ -49,14 +49,17 @@ def register(app: Typer) -> None:
 def why(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Tells who decided what about a task, when, and on what grounds."""
     opened = open_repository_at(folder_of(repo))
-    _allowed(lambda: _board_of(opened).task(task_id))
-    causes = causes_of(opened.paths, task_id)
+    board = _board_of(opened)
+    task = _allowed(lambda: board.task(task_id))
+    tasks_now = {each.task_id: each for each in board.tasks()}
+    causes = causes_of(opened.paths, tasks_now, task_id)
     if as_json:
         print_json([msgspec.to_builtins(cause) for cause in causes])
         return
     for cause in causes:
-        reason = f": {cause.why}" if cause.why else ""
-        print_lines([f"{cause.at:%H:%M:%S} {cause.by} · {cause.what}{reason}"])
+        whose = f"task {cause.task} · " if cause.task != task_id else ""
+        print_lines([f"{cause.at:%H:%M:%S} {whose}{cause.by} · {words_of(cause)}"])
+    print_lines([f"now      {task_line(task)}"])
 
 
 @tasks.command("add")
