@@ -62,18 +62,18 @@ class LocalBrain:
 
     async def reply(self, incoming: Message) -> ModelReply:
         """Adds `incoming` to the conversation and returns the model's answer, kept as well."""
-        self._session.keep(_masked(incoming, self._mask))
+        await self._session.keep(_masked(incoming, self._mask))
         self._before_request()
         reply = await self._provider.complete(self._request(), on_text=self._on_text)
-        self._session.keep(reply.message)
         cost = None if self._price is None else cost_usd(reply.usage, self._price)
-        self._session.pay(reply.usage, cost)
+        # Counted first: who is cancelled while the disk is waited for has spent it all the same.
         self._on_paid(reply.usage, cost)
+        await self._session.keep_answer(reply.message, reply.usage, cost)
         return reply
 
     async def keep(self, incoming: Message) -> None:
         """Adds `incoming` to the conversation."""
-        self._session.keep(_masked(incoming, self._mask))
+        await self._session.keep(_masked(incoming, self._mask))
 
     def _request(self) -> ModelRequest:
         head, tools = self._head(), self._specs()

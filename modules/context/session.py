@@ -2,6 +2,10 @@
 
 The fold keeps calls and outputs in pairs, also where a line in between can't be read. A compaction
 is a record too: what the conversation is from there on. What was before stays in the journal.
+
+What is kept is in the file at once, in the order it came, and survives this process. A thread waits
+for the disk; `keep` returns once it has been waited for, so a message that was acted on survives a
+power cut too. Cancelling whoever waits takes nothing back.
 """
 
 from collections.abc import Callable
@@ -22,6 +26,7 @@ from modules.records.session_records import (
     SessionOpened,
 )
 from modules.store.journal import Journal
+from modules.store.shared_sync import SharedSync
 
 
 class Session:
@@ -42,6 +47,7 @@ class Session:
             path, AnySessionRecord, apply=self._apply
         )
         self._journal.catch_up()
+        self._disk = SharedSync(self._journal.sync)
 
     @property
     def session_id(self) -> str:
@@ -88,13 +94,24 @@ class Session:
         if old is None or (old.model, old.system, old.tools) != (model, system, tools):
             self.record(new)
 
-    def keep(self, message: Message) -> None:
+    async def keep(self, message: Message) -> None:
         """Adds a message, on disk when this returns; open calls are answered first."""
+        self._add(message)
+        await self._disk.synced()
+
+    async def keep_answer(self, message: Message, usage: Usage, cost_usd: float | None) -> None:
+        """Adds a model's answer and notes what it took, on disk when this returns."""
+        self._add(message)
+        self.pay(usage, cost_usd)
+        await self._disk.synced()
+
+    def _add(self, message: Message) -> None:
         self._journal.append(
             lambda: [
                 MessageKept(at=self._clock(), message=added)
                 for added in paired(self._messages, message)
-            ]
+            ],
+            sync=False,
         )
 
     def pay(self, usage: Usage, cost_usd: float | None, *, is_summary: bool = False) -> None:
@@ -113,6 +130,7 @@ class Session:
 
     def close(self) -> None:
         """Closes the journal."""
+        self._disk.close()
         self._journal.close()
 
     def _apply(self, record: AnySessionRecord) -> None:

@@ -46,6 +46,8 @@ class Journal(Generic[RecordT]):
         self._decoder: msgspec.json.Decoder[RecordT] = msgspec.json.Decoder(record_type)
         self._offset = 0
         self._descriptor: int | None = None
+        self._is_name_new = False
+        """True until the name of a file made here is on disk, too."""
         # The kernel's lock belongs to the open file, so it does not part threads of one process.
         self._in_use = threading.RLock()
         self.skipped_lines = 0
@@ -86,8 +88,21 @@ class Journal(Generic[RecordT]):
                     )
                     self._read_from(descriptor)
 
+    def sync(self) -> None:
+        """Returns once all that was appended is on disk; others may append meanwhile.
+
+        Raises PersonFault when the disk does not take it.
+        """
+        with self._in_use:
+            descriptor = self._descriptor
+        if descriptor is not None:
+            try:
+                self._sync_written(descriptor)
+            except OSError as error:
+                raise self._unwritable(error) from error
+
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file; no sync may be under way."""
         with self._in_use:
             if self._descriptor is not None:
                 os.close(self._descriptor)
@@ -117,7 +132,7 @@ class Journal(Generic[RecordT]):
                 raise
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, flags | os.O_CREAT, 0o644)
-        sync_folder(self._path.parent)
+        self._is_name_new = True
         return descriptor
 
     def _read_from(self, descriptor: int) -> None:
@@ -171,15 +186,24 @@ class Journal(Generic[RecordT]):
             while written < len(data):
                 written += os.write(descriptor, data[written:])
             if sync:
-                os.fsync(descriptor)
+                self._sync_written(descriptor)
         except OSError as error:
             # Half a line is taken back. Whole ones stay: a reader may have taken them already.
             os.ftruncate(descriptor, start + data.rfind(b"\n", 0, written) + 1)
-            raise PersonFault(
-                f"The journal {self._path} can't be written: {error.strerror}.",
-                hint="Make room on that disk and start again.",
-                exit_code=Exit.FAILED,
-            ) from error
+            raise self._unwritable(error) from error
+
+    def _sync_written(self, descriptor: int) -> None:
+        os.fsync(descriptor)
+        if self._is_name_new:
+            sync_folder(self._path.parent)
+            self._is_name_new = False
+
+    def _unwritable(self, error: OSError) -> PersonFault:
+        return PersonFault(
+            f"The journal {self._path} can't be written: {error.strerror}.",
+            hint="Make room on that disk and start again.",
+            exit_code=Exit.FAILED,
+        )
 
 
 def _is_object(data: bytes) -> bool:

@@ -61,6 +61,7 @@ class Bench:
         self.paid: list[tuple[Usage, object]] = []
         self.system = "Be brief."
         self.is_broke = False
+        self.at_payment: Callable[[], object] = lambda: None
         self.brain = LocalBrain(
             self.session,
             self.provider,
@@ -68,10 +69,14 @@ class Bench:
             specs=lambda: (BASH,),
             price=price,
             on_text=self.heard.append,
-            on_paid=lambda usage, cost: self.paid.append((usage, cost)),
+            on_paid=self._pay,
             before_request=self._check,
             mask=lambda text: text.replace("s3cret", "***"),
         )
+
+    def _pay(self, usage: Usage, cost: float | None) -> None:
+        self.paid.append((usage, cost))
+        self.at_payment()
 
     def _check(self) -> None:
         if self.is_broke:
@@ -107,6 +112,24 @@ def test_what_is_asked_is_on_disk_before_it_is_sent_and_the_answer_before_it_is_
     bench.ask(said("go"))
 
     assert bench.provider.kept == [(said("go"),)]
+    assert Session(bench.path, clock=FakeClock()).messages == (said("go"), answered(words("hi")))
+
+
+def test_answer_that_came_is_paid_for_and_kept_also_when_the_turn_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, answered(words("hi")))
+
+    async def cancelled_at_the_payment() -> None:
+        asking = asyncio.ensure_future(bench.brain.reply(said("go")))
+        bench.at_payment = asking.cancel
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(cancelled_at_the_payment())
+    bench.session.close()
+
+    assert bench.paid == [(USAGE, pytest.approx(2.001))]
     assert Session(bench.path, clock=FakeClock()).messages == (said("go"), answered(words("hi")))
 
 

@@ -48,6 +48,25 @@ def test_append_decides_on_what_others_wrote_before(path: Path) -> None:
     assert read(path) == ["a", "after 1"]
 
 
+def test_sync_that_the_disk_refuses_is_an_error(path: Path) -> None:
+    letters = Letters(path)
+    letters.write("a")
+    letters.journal.sync()
+    (descriptor,) = (
+        int(one.name)
+        for one in Path("/proc/self/fd").iterdir()
+        if one.is_symlink() and one.readlink() == path
+    )
+    pipe = os.pipe()
+    os.dup2(pipe[1], descriptor)  # what can't be synced stands in for a disk that fails
+
+    with pytest.raises(PersonFault, match="can't be written: Invalid argument"):
+        letters.journal.sync()
+
+    for one in pipe:
+        os.close(one)
+
+
 def test_append_of_nothing_writes_nothing(path: Path) -> None:
     letters = Letters(path)
 
