@@ -87,6 +87,8 @@ def entry_line(entry: Entry) -> str:
     ]
     if entry.landed_as:
         parts.append(f"landed as {entry.landed_as[:12]}")
+    if entry.proven_as not in ("", entry.landed_as):
+        parts.append(f"proven together with {entry.proven_as[:12]}")
     if entry.reason:
         parts.append(entry.reason)
     return " · ".join(parts)

@@ -16,7 +16,14 @@ from modules.records.merges import Entry, Submission
 from modules.records.queue_records import ReviewAsked
 from modules.records.tasks import TaskStatus
 from modules.team.queue_state import QueueState
-from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_queue, review_line
+from modules.team.queue_view import (
+    alarm_lines,
+    flake_line,
+    queue_json,
+    read_queue,
+    review_line,
+    unproven,
+)
 from modules.team.review_ledger import is_open
 from modules.team.task_board import TaskBoard
 from tools.merge import entry_line
@@ -44,7 +51,7 @@ def list_entries(context: typer.Context, repo: Repo = HERE, as_json: Json = Fals
     state = read_queue(opened.paths)
     entries = [state.entries[key] for key in sorted(state.entries)]
     if as_json:
-        print_json([queue_json(entry) for entry in entries])
+        print_json([queue_json(entry, state.flakes) for entry in entries])
         return
     lines = [entry_line(entry) for entry in entries] or ["The merge queue is empty."]
     waiting = [review_line(asked) for asked in _open_reviews(opened, state)]
@@ -76,6 +83,17 @@ def approve(
         _allowed(lambda: found.submit(work))
     _settle(found, work, accepts=True, words="")
     _print_review(work, accepts=True, is_parked=is_parked, as_json=as_json)
+
+
+@queue.command("unproven")
+def list_unproven(repo: Repo = HERE, as_json: Json = False) -> None:
+    """Lists landed commits whose own tree was not checked, for `git bisect skip`."""
+    state = read_queue(open_repository_at(folder_of(repo)).paths)
+    found = unproven(state.entries[key] for key in sorted(state.entries))
+    if as_json:
+        print_json(found)
+    else:
+        print_lines(found)
 
 
 @queue.command("retry")
@@ -201,6 +219,7 @@ def _allowed(change: Callable[[], Entry]) -> Entry:
 
 def _print(entry: Entry, *, as_json: bool) -> None:
     if as_json:
-        print_json(queue_json(entry))
+        # What is decided on is not landed, or undone: no flaky test is told with it.
+        print_json(queue_json(entry, {}))
     else:
         print_lines([entry_line(entry), "It is taken up by the running lead, or by the next run."])

@@ -299,6 +299,7 @@ def _house(
         check=settings.check,
         check_timeout_seconds=settings.check_timeout_seconds,
         strategy=settings.strategy,
+        proves_each=settings.queue.prove == "each",
         clock=now,
         on_change=lambda entry: merging.changed(entry),
         may_land=lambda entry: merging.may_land(entry),

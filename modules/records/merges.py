@@ -111,5 +111,9 @@ class Entry(Record):
     conflicts: tuple[Conflict, ...] = ()
     receipt: Receipt | None = None
     landed_as: str = ""
+    proven_as: str = ""
+    """The commit whose tree the receipt proves: its own, or a later one it landed together with."""
+    flaky: tuple[str, ...] = ()
+    """Names of tests that failed on its tree and then passed; the command for unnamed ones."""
     landed_onto: str = ""
     """The commit it landed on top of."""

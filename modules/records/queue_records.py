@@ -61,6 +61,10 @@ class Landing(Record):
     """What the target would hold without it."""
     receipt: Receipt
     """The proof of its own tree where that was checked; else of the tree the landing ends with."""
+    proven_as: str = ""
+    """The commit whose tree the receipt proves."""
+    flaky: tuple[str, ...] = ()
+    """Names of tests that failed on its tree and then passed; the command for unnamed ones."""
     note: str = ""
 
 

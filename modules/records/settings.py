@@ -12,6 +12,8 @@ from modules.records.record import Record
 MOST_WORKERS = 16
 Network = Literal["off", "proxy", "shared"]
 Review = Literal["none", "lead", "person"]
+Prove = Literal["tip", "each"]
+"""On what the check has to pass: on what a landing ends with, or on each of its commits."""
 """Who has to approve work before it is queued."""
 Positive = Annotated[float, Meta(gt=0)]
 
@@ -97,6 +99,12 @@ class LaneSettings(Record):
     """Folders it makes, kept from one check to the next while those files stay the same."""
 
 
+class QueueSettings(Record):
+    """How the merge queue proves what it lands."""
+
+    prove: Prove = "tip"
+
+
 class Settings(Record):
     """Everything that can be set, with the defaults."""
 
@@ -125,6 +133,7 @@ class Settings(Record):
     review_paths: dict[str, Review] = {}
     """Globs of files for which another review is asked; the strictest counts."""
     lane: LaneSettings = LaneSettings()
+    queue: QueueSettings = QueueSettings()
     roles: dict[str, Role] = {}
     models: dict[str, ModelEntry] = {}
     rules: Rules = Rules()

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 USER_SETTINGS = "settings.toml"
+_TABLES = frozenset(
+    {"budget", "permissions", "roles", "models", "web", "mcp", "sandbox", "lane", "queue"}
+)
 _VARIABLES = {
     "CREWYARD_MODEL": "model",
     "CREWYARD_WORKER_MODEL": "worker_model",
@@ -158,11 +161,7 @@ def _known_keys(model: "type[BaseModel]", path: tuple[int | str, ...]) -> list[s
 
 def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Settings:
     given = file.model_dump(exclude_unset=True, by_alias=True)
-    simple = {
-        name: value
-        for name, value in given.items()
-        if name not in {"budget", "permissions", "roles", "models", "web", "mcp", "sandbox", "lane"}
-    }
+    simple = {name: value for name, value in given.items() if name not in _TABLES}
     settings = _with_values(settings, simple, source=source)
     budget = given.get("budget", {})
     sandbox = given.get("sandbox", {})
@@ -178,6 +177,7 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         if "worker" in budget
         else settings.worker_budget,
         lane=replace(settings.lane, **_lane(given.get("lane", {}))),
+        queue=replace(settings.queue, **given.get("queue", {})),
         rules=settings.rules + rules_of(given.get("permissions", {}), source=source),
         web_allow=tuple(given.get("web", {}).get("allow", settings.web_allow)),
         is_mcp_sandboxed=given.get("mcp", {}).get("sandbox", settings.is_mcp_sandboxed),

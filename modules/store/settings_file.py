@@ -112,6 +112,12 @@ class LaneTable(_Table):
     setup_makes: list[Annotated[str, AfterValidator(_plain_inside)]] = []
 
 
+class QueueTable(_Table):
+    """`[queue]`: how the merge queue proves what it lands."""
+
+    prove: Literal["tip", "each"] = "tip"
+
+
 class SettingsFile(_Table):
     """What both files may hold."""
 
@@ -131,6 +137,7 @@ class SettingsFile(_Table):
     budget: BudgetTable = BudgetTable()
     permissions: PermissionsTable = PermissionsTable()
     lane: LaneTable = LaneTable()
+    queue: QueueTable = QueueTable()
     roles: dict[str, RoleTable] = {}
 
 

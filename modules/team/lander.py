@@ -32,6 +32,7 @@ from modules.team.probe_plan import (
     decide_alone,
     plan,
     plan_alone,
+    plan_each,
 )
 from modules.team.probes import Probes
 from modules.team.publish import Publisher
@@ -51,6 +52,7 @@ class Lander:
         *,
         check: str,
         strategy: Strategy,
+        proves_each: bool = False,
         may_land: Callable[[Entry], str | None],
         step: Callable[[str], None],
     ) -> None:
@@ -59,6 +61,8 @@ class Lander:
         self._publisher = publisher
         self._probes = probes
         self._check = check
+        self._proves_each = proves_each
+        """True where every commit needs a proof of its own, not only what a landing ends with."""
         self._candidates = Candidates(log, publisher, target=self._target, may_land=may_land)
         self._chains = Chains(repository, strategy)
         self._outcomes = Outcomes(log, self._candidates, step=step)
@@ -171,7 +175,7 @@ class Lander:
         if not stacks:
             return False
         known = self._evidence.known(Stack(stacks[0].landed, ()), stacks)
-        decision = decide(known, ground=Ground.UNKNOWN)
+        decision = decide(known, ground=Ground.UNKNOWN, proves_each=self._proves_each)
         if decision is None or self._is_patient(decision, stacks, known):
             return False
         if self._source.reject_objected():
@@ -202,7 +206,7 @@ class Lander:
         stacks = await to_its_end(lambda: self._source.build(ground, items, length))
         known = self._known(ground, stacks)
         judged = self._evidence.ground(ground, stacks)
-        decision = decide(known, ground=judged)
+        decision = decide(known, ground=judged, proves_each=self._proves_each)
         if judged is Ground.BAD and (decision is None or decision.act is not Act.LAND):
             self._alarm.sound(ground)
             return True
@@ -210,12 +214,12 @@ class Lander:
             await self._carry_out(decision, stacks)
             return True
         proven = 0 if decision is None else decision.stack + 1
-        wanted = plan(
+        planned = plan_each if self._proves_each else partial(plan, chunk=now.chunk)
+        wanted = planned(
             known[proven:],
             ground=Ground.GOOD if proven else judged,
             is_ground_running=self._evidence.is_ground_running(ground),
             free=now.lanes - self._probes.lanes_used,
-            chunk=now.chunk,
         )
         if 0 in wanted:
             self._alarm.check(ground)

@@ -138,6 +138,8 @@ class Landings:
                     commit=link.step.commit,
                     onto=below.top.commit,
                     receipt=own.proof.receipt if own else proof,
+                    proven_as=(link.step if own else stack.top).commit,
+                    flaky=tuple(sorted({n for one in seen for n in one.tests or (one.command,)})),
                     note=" ".join([link.step.note, *map(self._told, seen)]).strip(),
                 )
                 parts.append(part)

@@ -35,7 +35,8 @@ _LOCK_SECONDS = 2.0
 class MergeQueue:
     """The queue of one target branch.
 
-    `check` is the command that must pass; empty, nothing lands. `may_land` is asked before a check
+    `check` is the command that must pass; empty, nothing lands. With `proves_each` it must pass on
+    every commit that lands, else on what each landing ends with. `may_land` is asked before a check
     and again before a landing, and says why an entry may not. `on_change` is called with an entry
     after each of its changes, `on_log` in some thread with the log of each check that ended, before
     anything is made of it. `step` is called before each step of a landing with its name.
@@ -48,6 +49,7 @@ class MergeQueue:
         check: str,
         check_timeout_seconds: float,
         strategy: Strategy = Strategy.SQUASH,
+        proves_each: bool = False,
         clock: Callable[[], datetime],
         environment: Mapping[str, str],
         cores: int = 2,
@@ -85,6 +87,7 @@ class MergeQueue:
             ),
             check=check,
             strategy=strategy,
+            proves_each=proves_each,
             may_land=may_land,
             step=step,
         )

@@ -19,6 +19,8 @@ length n is its first n entries; the one of length 0 is what has landed by itsel
    prefixes, whose outcome confirms or clears it.
 8. When what has landed is bad, each entry is checked alone: the one that mends it lands.
 9. Nothing here stops a check that runs; the chain it belongs to being gone is what does.
+10. Where each commit has to be proven, a prefix lands only once all shorter ones have passed, too,
+   and every prefix is checked, up to the first that is bad.
 """
 
 import math
@@ -83,9 +85,13 @@ class Decision:
     """Index of the prefix that lands, or whose last entry is ejected or waits."""
 
 
-def decide(prefixes: Sequence[Known], *, ground: Ground) -> Decision | None:
+def decide(
+    prefixes: Sequence[Known], *, ground: Ground, proves_each: bool = False
+) -> Decision | None:
     """Returns what follows for a chain, None while more has to be known."""
     passed = [index for index, known in enumerate(prefixes) if known.passed]
+    if proves_each:
+        passed = [index for place, index in enumerate(passed) if index == place]
     if passed:
         return Decision(Act.LAND, passed[-1])
     if ground is Ground.UNKNOWN or not prefixes:
@@ -124,6 +130,21 @@ def plan(
     if bad <= 1 and not _is_bad_for_sure(prefixes):
         top = max(ends, default=0)
         wanted += _spread(top, len(prefixes), free - len(wanted), chunk)
+    return wanted[: max(free, 0)]
+
+
+def plan_each(
+    prefixes: Sequence[Known], *, ground: Ground, is_ground_running: bool, free: int
+) -> list[int]:
+    """Returns the same as `plan` where each prefix needs a proof of its own."""
+    bad = next((n for n, known in enumerate(prefixes, 1) if known.is_bad), 0)
+    wanted: list[int] = []
+    if bad and ground is Ground.UNKNOWN and not is_ground_running:
+        wanted.append(0)
+    if bad == 1 and _is_to_be_checked_again(prefixes, ground):
+        wanted.append(1)
+    good = prefixes[: bad - 1] if bad else prefixes
+    wanted += [n for n, known in enumerate(good, 1) if not (known.passed or known.is_running)]
     return wanted[: max(free, 0)]
 
 

@@ -183,6 +183,8 @@ class QueueState:
             reason=part.note,
             receipt=part.receipt,
             landed_as=part.commit,
+            proven_as=part.proven_as,
+            flaky=part.flaky,
             landed_onto=part.onto,
         )
 

@@ -1,5 +1,7 @@
 """The merge queue as other shells and scripts see it."""
 
+from collections.abc import Iterable, Mapping
+
 from modules.records.merges import Entry
 from modules.records.queue_records import AnyQueueRecord, ReviewAsked
 from modules.store.journal import Journal
@@ -51,8 +53,13 @@ def review_line(asked: ReviewAsked) -> str:
     )
 
 
-def queue_json(entry: Entry) -> dict[str, object]:
-    """Returns an entry as `queue --json` prints it."""
+def unproven(entries: Iterable[Entry]) -> list[str]:
+    """Returns the landed commits whose own tree was not checked, oldest first."""
+    return [e.landed_as for e in entries if e.proven_as not in ("", e.landed_as)]
+
+
+def queue_json(entry: Entry, flakes: Mapping[str, int]) -> dict[str, object]:
+    """Returns an entry as `queue --json` prints it; `flakes` are the counts of the whole queue."""
     work, receipt = entry.submission, entry.receipt
     return {
         "task": work.task,
@@ -71,4 +78,6 @@ def queue_json(entry: Entry) -> dict[str, object]:
             "seconds": receipt.seconds,
         },
         "landed_as": entry.landed_as,
+        "proven_as": entry.proven_as,
+        "flaky": {name: flakes.get(name, 0) for name in entry.flaky},
     }

@@ -100,6 +100,7 @@ class LanderCase:
         check: str = CHECK,
         cores: int = 2,
         limits: Limits | None = None,
+        proves_each: bool = False,
     ) -> None:
         self.case = case
         self.prover = ToldProver(case.repository)
@@ -116,6 +117,7 @@ class LanderCase:
             ),
             check=check,
             strategy=Strategy.SQUASH,
+            proves_each=proves_each,
             may_land=lambda entry: self.case.may_land(entry),
             step=lambda name: None,
         )

@@ -3,6 +3,7 @@
 import heapq
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 from modules.team.probe_pace import Cost, Limits, pace, red_rate
 from modules.team.probe_plan import (
@@ -15,6 +16,7 @@ from modules.team.probe_plan import (
     decide_alone,
     plan,
     plan_alone,
+    plan_each,
 )
 
 FOUR_LANES = Limits(lanes=4)
@@ -68,6 +70,8 @@ class Sim:
     cores: int = 2
     check_cores: float = 0.01
     seed: int = 0
+    proves_each: bool = False
+    """True where every prefix that lands needs a proof of its own."""
     late: frozenset[int] = frozenset()
     """They come only when something of the others has ended."""
     now: float = 0.0
@@ -169,7 +173,9 @@ class Sim:
         else:
             trees = [(*self.landed, *chain[:n]) for n in range(1, len(chain) + 1)]
             ground = self._ground(trees)
-            decision = decide([self._known(tree) for tree in trees], ground=ground)
+            decision = decide(
+                [self._known(tree) for tree in trees], ground=ground, proves_each=self.proves_each
+            )
             if ground is Ground.BAD and (decision is None or decision.act is not Act.LAND):
                 self._is_ground_bad = True
                 return True
@@ -185,8 +191,11 @@ class Sim:
         match decision.act:
             case Act.LAND:
                 entries = alone if self._is_ground_bad else chain[: decision.stack + 1]
-                if trees[decision.stack] not in self._passed:
-                    self.unproven.append(trees[decision.stack])
+                own = trees[: decision.stack] if self.proves_each else []
+                if self._is_ground_bad:
+                    own = []
+                proven = [*own, trees[decision.stack]]
+                self.unproven += [tree for tree in proven if tree not in self._passed]
                 self.landed += entries
                 self._waiting = [n for n in self._waiting if n not in entries]
                 # What waited for something to land is tried again.
@@ -216,12 +225,12 @@ class Sim:
             starts = [trees[i] for i in plan_alone([self._known(t) for t in trees], free=free)]
         else:
             trees = [(*self.landed, *chain[:n]) for n in range(1, len(chain) + 1)]
-            wanted = plan(
+            planned = plan_each if self.proves_each else partial(plan, chunk=chunk)
+            wanted = planned(
                 [self._known(tree) for tree in trees],
                 ground=self._ground(trees),
                 is_ground_running=any(run.tree == self._bottom for run in self._running),
                 free=free,
-                chunk=chunk,
             )
             starts = [trees[length - 1] if length else self._bottom for length in wanted]
         for tree in starts:

@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from modules.records.merges import CheckOutcome, EntryStatus
 from modules.team.intake import QueueRefusal
 from modules.team.probe_pace import Limits
+from modules.team.queue_view import unproven
 from tests.repos import make_repo
 from tests.team.lander_case import FAILED, PASSED, LanderCase, Names, shown, until
 from tests.team.queue_case import QueueCase, make_case
+from tools.merge import entry_line
 
 MERGED, EJECTED, QUEUED = EntryStatus.MERGED, EntryStatus.FAILED, EntryStatus.QUEUED
 SERIAL = Limits(lanes=1, chunk=1)
@@ -553,3 +555,40 @@ def test_reject_when_a_batch_with_it_is_landing_then_it_is_refused(tmp_path: Pat
 
     assert made.drain() == ["merged"] * 4
     assert refused == ["land", "land"]
+
+
+def test_land_when_only_the_end_was_checked_then_each_entry_says_what_was_proven(
+    case: QueueCase,
+) -> None:
+    """A commit in the middle may be red; whoever bisects has to know."""
+    queue = LanderCase(case)
+    queue.prover.outcome = lambda names: FAILED if shown(names) == ["1"] else PASSED
+    queue.submit("1", "2")
+
+    queue.drained()
+
+    first, second = queue.log.entries()
+    assert queue.prover.ran[:2] == [["1"], ["1", "2"]]
+    assert (first.proven_as, second.proven_as) == (second.landed_as, second.landed_as)
+    assert first.receipt is not None
+    assert first.receipt.tree == case.repo.rev(f"{first.proven_as}^{{tree}}")
+    assert unproven(queue.log.entries()) == [first.landed_as]
+    assert f"proven together with {second.landed_as[:12]}" in entry_line(first)
+    assert "proven" not in entry_line(second)
+
+
+def test_land_when_each_commit_is_to_be_proven_then_no_red_one_is_in_the_history(
+    case: QueueCase,
+) -> None:
+    queue = LanderCase(case, limits=Limits(lanes=2), proves_each=True)
+    queue.prover.outcome = lambda names: FAILED if shown(names) == ["1"] else PASSED
+    queue.submit("1", "2", "3")
+
+    queue.drained()
+
+    assert queue.statuses() == [EJECTED, MERGED, MERGED]
+    for entry in queue.log.entries()[1:]:
+        assert entry.receipt is not None
+        assert entry.proven_as == entry.landed_as
+        assert entry.receipt.tree == case.repo.rev(f"{entry.landed_as}^{{tree}}")
+    assert unproven(queue.log.entries()) == []

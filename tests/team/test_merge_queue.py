@@ -62,7 +62,7 @@ def test_queue_json_then_has_the_keys_of_the_contract(case: QueueCase) -> None:
     case.land()
     (entry,) = read_entries(case.repository.paths)
 
-    shown = queue_json(entry)
+    shown = queue_json(entry, {})
 
     assert entry == case.queue.entry(1)
     assert list(shown) == [
@@ -74,6 +74,8 @@ def test_queue_json_then_has_the_keys_of_the_contract(case: QueueCase) -> None:
         "files",
         "receipt",
         "landed_as",
+        "proven_as",
+        "flaky",
     ]
     assert isinstance(shown["receipt"], dict)
     assert list(shown["receipt"]) == ["tree", "command", "outcome", "exit_code", "seconds"]
@@ -93,6 +95,8 @@ def test_queue_view_when_a_check_failed_and_then_passed_then_names_and_counts_it
     state = read_queue(case.repository.paths)
 
     assert flake_line(state) == "Failed and then passed: 't.py::test_now_and_then' 2 times."
+    shown = [queue_json(entry, state.flakes)["flaky"] for entry in state.entries.values()]
+    assert shown == 2 * [{"t.py::test_now_and_then": 2}]
     assert alarm_lines(state) == []
 
 

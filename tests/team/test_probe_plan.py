@@ -17,6 +17,7 @@ from modules.team.probe_plan import (
     decide_alone,
     plan,
     plan_alone,
+    plan_each,
 )
 from tests.team.queue_sim import Sim, World
 
@@ -119,6 +120,38 @@ def test_plan_when_the_ground_is_being_checked_then_not_once_more() -> None:
     assert plan([TWICE_RED], ground=Ground.UNKNOWN, is_ground_running=True, free=2, chunk=1) == []
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "decision"),
+    [
+        ([PASSED, BLANK, PASSED], Decision(Act.LAND, 0)),
+        ([PASSED, PASSED, RED, PASSED], Decision(Act.LAND, 1)),
+        ([RED, PASSED], None),
+        ([TWICE_RED, PASSED], EJECT),
+    ],
+)
+def test_decide_when_each_commit_is_to_be_proven_then_only_proven_ones_land(
+    prefixes: list[Known], decision: Decision | None
+) -> None:
+    assert decide(prefixes, ground=Ground.GOOD, proves_each=True) == decision
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "ground", "lengths"),
+    [
+        ([BLANK, BLANK, BLANK, BLANK], Ground.UNKNOWN, [1, 2, 3]),
+        ([RUNNING, PASSED, BLANK], Ground.UNKNOWN, [3]),
+        ([RED, BLANK], Ground.UNKNOWN, [0, 1]),
+        ([BLANK, RED, BLANK], Ground.GOOD, [1]),
+    ],
+)
+def test_plan_each_then_every_prefix_up_to_a_bad_one_is_checked(
+    prefixes: list[Known], ground: Ground, lengths: list[int]
+) -> None:
+    found = plan_each(prefixes, ground=ground, is_ground_running=False, free=3)
+
+    assert found == lengths
+
+
 def test_plan_alone_then_each_entry_is_checked_once() -> None:
     assert plan_alone([RED, RUNNING, BLANK, PASSED, BLANK], free=1) == [2]
 
@@ -148,6 +181,7 @@ def simulated(entries: int, world: World, **facts: object) -> Sim:
     limits=LIMITS,
     late=NUMBERS,
     check_cores=st.sampled_from([0.01, 1.0, 2.0]),
+    proves_each=st.booleans(),
     seed=SEEDS,
 )
 def test_run_when_checks_tell_the_truth_then_nobody_ends_as_another_than_alone(
@@ -159,6 +193,7 @@ def test_run_when_checks_tell_the_truth_then_nobody_ends_as_another_than_alone(
     limits: Limits,
     late: frozenset[int],
     check_cores: float,
+    proves_each: bool,
     seed: int,
 ) -> None:
     world = World(culprits, bad_pairs, conflicts, are_tests_named=are_tests_named)
@@ -168,6 +203,7 @@ def test_run_when_checks_tell_the_truth_then_nobody_ends_as_another_than_alone(
         world,
         limits=limits,
         check_cores=check_cores,
+        proves_each=proves_each,
         seed=seed,
         late=late & frozenset(range(entries)),
     )
@@ -190,6 +226,7 @@ def test_run_when_checks_tell_the_truth_then_nobody_ends_as_another_than_alone(
     flake_rate=st.floats(0, 0.6),
     silence_rate=st.floats(0, 0.5),
     are_tests_named=st.booleans(),
+    proves_each=st.booleans(),
     limits=LIMITS,
     seed=SEEDS,
 )
@@ -199,6 +236,7 @@ def test_run_when_checks_lie_then_every_entry_still_ends_and_no_culprit_lands(
     flake_rate: float,
     silence_rate: float,
     are_tests_named: bool,
+    proves_each: bool,
     limits: Limits,
     seed: int,
 ) -> None:
@@ -209,7 +247,7 @@ def test_run_when_checks_lie_then_every_entry_still_ends_and_no_culprit_lands(
         are_tests_named=are_tests_named,
     )
 
-    sim = simulated(entries, world, limits=limits, seed=seed)
+    sim = simulated(entries, world, limits=limits, proves_each=proves_each, seed=seed)
 
     assert not culprits & set(sim.landed)
 
