@@ -10,8 +10,10 @@ from modules.git.repository import Repository
 from modules.records.settings import LaneSettings
 from modules.team.check import Wrap, run_check
 from modules.team.editable_installs import EditableInstall, python_path
+from modules.team.file_search import FileSearch, TooMuchToSee
 from modules.team.preparation_rules import (
     LOCK_FILES,
+    TOO_MUCH_TO_SEE,
     CopyPlan,
     Found,
     first_block,
@@ -71,12 +73,10 @@ class Preparation:
     def copy_plan(self) -> CopyPlan:
         """Returns which files of the main checkout are copied; blocks."""
         root = self._repository.root
-        named = {
-            path.relative_to(root).as_posix()
-            for pattern in self._settings.copy
-            for path in root.glob(pattern)
-            if not path.is_dir() or path.is_symlink()
-        }
+        try:
+            named = FileSearch(root).find(self._settings.copy)
+        except TooMuchToSee:
+            return CopyPlan(refused=(TOO_MUCH_TO_SEE,))
         if not named:
             return CopyPlan()
         ignored = self._ignored(named)
@@ -141,11 +141,12 @@ class Preparation:
     def key(self, folder: Path) -> str:
         """Returns what the files of a worktree would have set up; blocks."""
         patterns = self._settings.setup_key or LOCK_FILES
-        found = {path for pattern in patterns for path in folder.glob(pattern)}
+        # Without an end: what pins an installation and is not seen would not be installed anew.
+        found = FileSearch(folder, most_seen=None).find(patterns)
         files = {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in found
-            if path.is_file() and path.resolve().is_relative_to(folder.resolve())
+            name: path.read_bytes()
+            for name in found
+            if (path := folder / name).is_file() and path.resolve().is_relative_to(folder.resolve())
         }
         return setup_key(self._settings.setup, files)
 

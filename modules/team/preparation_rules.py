@@ -2,7 +2,8 @@
 
 1. Copied are small files that git ignores. A file whose name marks a secret is not, nor one inside
    of git's folder or ours; nor is a link, a file git tracks, or one it would take for new work.
-2. They are few and small, counted together; where they are more, none is copied.
+2. They are few and small, counted together; where they are more, or where too much would have to be
+   looked at to find them, none is copied.
 3. Set up is once for each state of the files that pin what is installed: those named, or the lock
    files that are usual. Without any the command alone decides.
 4. A worktree's ports are a block of their own, the first that nobody has and nobody listens on.
@@ -15,6 +16,7 @@ from pathlib import PurePosixPath
 
 from modules.safety.path_names import folded, is_secret_name
 from modules.store.paths import LANES_FOLDER, TEAM_FOLDER
+from modules.team.file_search import MOST_SEEN
 
 MOST_COPIED_BYTES = 5_000_000
 MOST_COPIED_FILES = 200
@@ -40,6 +42,10 @@ LOCK_FILES = (
     "yarn.lock",
 )
 """Looked for at the root of the worktree; `pyproject.toml` pins what is installed editable."""
+TOO_MUCH_TO_SEE = (
+    f"more than {MOST_SEEN} files and folders would have to be looked at; name the folders the "
+    "files are in instead of `**`"
+)
 _FIRST_PORT, _BLOCKS = 20_000, 1_200
 _NEVER = frozenset({".git", TEAM_FOLDER, LANES_FOLDER})
 _SHOWN = 5

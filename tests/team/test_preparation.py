@@ -10,6 +10,7 @@ import pytest
 from modules.git.check_tree import check_tree_path, point_check_tree
 from modules.records.merges import CheckOutcome
 from modules.records.settings import LaneSettings
+from modules.team.file_search import MOST_SEEN
 from modules.team.preparation import PORT_VARIABLE, Preparation
 from modules.team.proof import Job, Proof, TreeProver
 from tests.repos import Repo, make_repo
@@ -261,3 +262,20 @@ def test_home_of_a_check_is_its_own_and_new(repo: Repo) -> None:
 
     assert first.receipt.outcome is CheckOutcome.PASSED
     assert second.receipt.outcome is CheckOutcome.PASSED
+
+
+def test_copy_when_a_glob_leads_through_too_much_then_nothing_is_copied_and_one_line_says_so(
+    repo: Repo,
+) -> None:
+    folder = repo.root / "many"
+    folder.mkdir()
+    for number in range(MOST_SEEN + 1):
+        (folder / str(number)).touch()
+    (repo.root / "local").mkdir()
+    (repo.root / "local" / "a.ini").write_text("x")
+    preparation = Preparation(repo.open(), LaneSettings(copy=("**/*.ini",)))
+
+    (line,) = preparation.problems()
+
+    assert preparation.copy_plan().paths == ()
+    assert line.startswith("[lane] copy: not copied: more than 20000 files and folders")
