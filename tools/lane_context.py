@@ -72,7 +72,8 @@ class LaneContext:
         names = [folded(name) for name in path.parts[1:]]
         if any(is_secret_name(name) for name in names[-2:]):
             return True
-        if path.is_relative_to(self.fence.root):
+        own = (self.fence.root, os.path.realpath(self.temporary))
+        if any(path.is_relative_to(folder) for folder in own):
             return False
         below_some_home = (names[start:] for start in range(len(names)))
         return is_system_secret(names) or any(map(is_secret_below_home, below_some_home))

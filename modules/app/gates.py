@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from modules.agent.tool_pool import PooledTool, ToolPool, pooled
@@ -17,12 +19,15 @@ from modules.records.errors import ModelFault
 from modules.records.messages import ToolCall, ToolSpec
 from modules.records.record import Record
 from modules.records.tooling import Place, Tool, ToolResult
+from modules.safety.fence import Fence
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing, meets_rule
 from tools.crew_context import CrewContext
 from tools.lane_context import LaneContext
 
 OUTPUT_CHARACTERS = 60_000
+OUTPUTS = "outputs"
+"""Folder, in a worker's temporary one, where it finds the whole of long results."""
 
 
 class McpInput(Record):
@@ -82,7 +87,7 @@ def make_pool(
         hooks=hooks,
         asker=HookedAsker(hooks, person, watcher.warned),
         watcher=watcher,
-        trim=_trimmer(house),
+        trim=_trimmer(house, None if toolset.lane else standing().ground.tmp),
         clock=time.monotonic,
     )
 
@@ -161,13 +166,27 @@ def _mcp_tool(house: House, tool: McpTool) -> PooledTool:
     )
 
 
-def _trimmer(house: House) -> Callable[[str, str], str]:
+def _trimmer(house: House, jailed_in: Path | None) -> Callable[[str, str], str]:
+    """Returns what bounds results; `jailed_in` is the temporary folder of who sees no other."""
+
     def trim(call_id: str, text: str) -> str:
         return bound_output(
             house.mask.masked(text),
             limit=OUTPUT_CHARACTERS,
             spill_folder=house.paths.outputs,
             name=call_id,
+            where=str if jailed_in is None else partial(laid_beside, jailed_in),
         )
 
     return trim
+
+
+def laid_beside(temporary: Path, path: Path) -> str:
+    """Copies a file to where an agent in a jail can read it; returns where that is, in words."""
+    beside = Path(OUTPUTS) / path.name
+    try:
+        # Through the fence: the agent may have put a link there.
+        Fence(temporary).write_bytes(str(beside), path.read_bytes())
+    except (ModelFault, OSError) as error:
+        return f"a file you can't read, since it could not be laid beside you: {error}"
+    return str(temporary / beside)

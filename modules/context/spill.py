@@ -3,7 +3,8 @@
 1. Text of at most `limit` characters is left alone, and no file is made.
 2. Longer text keeps its two ends, half of `limit` each; a tail that looks like an error gets 7/10.
 3. The note between the ends tells exactly how many characters are missing, and in which file they
-   are. The note does not count towards `limit`.
+   are, in the words of whoever knows where the reader finds it. The note does not count towards
+   `limit`.
 4. A file takes FILE_LIMIT_BYTES at most; the note says so when it was full.
 5. When the file can't be written the ends are shown all the same, and the note says why.
 """
@@ -11,7 +12,7 @@
 import contextlib
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -24,14 +25,22 @@ _ERROR = re.compile(r"error|exception|traceback|fail(ed|ure)|fatal|panic|abort|d
 _UNSAFE_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def bound_output(text: str, *, limit: int, spill_folder: Path, name: str) -> str:
+def bound_output(
+    text: str,
+    *,
+    limit: int,
+    spill_folder: Path,
+    name: str,
+    where: Callable[[Path], str] = str,
+) -> str:
     """Returns `text`, or its two ends with a note on the file that holds all of it.
 
-    `name` is the stem of that file; a number is added when it is taken.
+    `name` is the stem of that file; a number is added when it is taken. `where` returns where the
+    reader finds the file, once it is whole.
     """
     bounded = BoundedText(limit=limit, spill_folder=spill_folder, name=name)
     bounded.add(text)
-    return bounded.finish()
+    return bounded.finish(where)
 
 
 class BoundedText:
@@ -56,9 +65,9 @@ class BoundedText:
             self._spill.write(rest)
             self._keep_tail(rest)
 
-    def finish(self) -> str:
+    def finish(self, where: Callable[[Path], str] = str) -> str:
         """Returns what is to be shown, and closes the file."""
-        note = self._spill.finish()
+        note = self._spill.finish(where)
         if self._length <= self._limit:
             return self._head
         ends = self._head + "".join(self._tail)
@@ -123,7 +132,7 @@ class _Spill:
             return
         self._room -= min(self._room, len(data))
 
-    def finish(self) -> str:
+    def finish(self, where: Callable[[Path], str]) -> str:
         """Closes the file and returns where the whole text is, in words."""
         if self._file is not None:
             try:
@@ -132,9 +141,11 @@ class _Spill:
                 self._give_up(error)
         if self._fault:
             return f"they could not be kept in a file: {self._fault}"
+        if self._file is None:
+            return ""
         if not self._room:
-            return f"the first {FILE_LIMIT_BYTES // 1_000_000} MB are in {self._path}"
-        return f"the whole text is in {self._path}"
+            return f"the first {FILE_LIMIT_BYTES // 1_000_000} MB are in {where(self._path)}"
+        return f"the whole text is in {where(self._path)}"
 
     def _create(self) -> tuple[Path, BinaryIO]:
         for path in self._names():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from modules.records.events import (
     WorkerChanged,
 )
 from modules.records.tasks import TaskDraft, TaskStatus
+from modules.store.paths import Paths
 from tests.app.runs import until_quiet, with_run
 from tests.scenarios.programs import (
     assert_nothing_left,
@@ -38,6 +40,10 @@ from tests.scenarios.programs import (
 
 pytestmark = pytest.mark.slow
 
+LONG_OUTPUT = (
+    'import json; text = "x\\n" * 40_000 + "in the middle" + "\\nx" * 40_000; '
+    'print(json.dumps({"hookSpecificOutput": {"updatedToolOutput": text}}))'
+)
 NOTHING = submit(no_changes_reason="There is nothing to change.")
 
 
@@ -189,6 +195,39 @@ def test_worker_reads_all_of_a_long_message_inside_its_jail(
             await until_quiet(run)
 
     post(repository, TaskDraft(subject="look", assignee="ann"))
+    with_run(repository, story, script=script)
+
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "landlock"])
+def test_worker_reads_all_of_a_long_result_of_the_lead_inside_its_jail(
+    repository: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str
+) -> None:
+    skip_without(sandbox)
+    monkeypatch.setenv("CREWYARD_SANDBOX", sandbox)
+    hook = {"matcher": "list_dir", "command": f"{sys.executable} -c '{LONG_OUTPUT}'"}
+    hooks = own_environment / "crewyard" / "hooks.json"
+    hooks.parent.mkdir(exist_ok=True)
+    hooks.write_text(json.dumps({"hooks": {"PostToolUse": [hook]}}))
+    place = f"{Paths(repository).temporary}/t1-1-look/outputs"
+    script = [
+        worker(
+            "look",
+            calls({"list_dir": {"path": "."}}),
+            calls(bash("cat ../../.team/outputs/*"), expect=f"the whole text is in {place}/"),
+            calls(bash(f"grep -o 'in the [^x]*' {place}/*"), expect="No such file|denied"),
+            calls({"grep": {"pattern": "^in the ", "path": place}}, expect="in the middle"),
+            calls({"glob": {"pattern": "*.txt", "path": place}}, expect=":40001:in the middle"),
+            calls(NOTHING, expect=r"\.txt"),
+        )
+    ]
+
+    async def story(run: Run) -> None:
+        async with run.at_work():
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="look"))
     with_run(repository, story, script=script)
 
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)

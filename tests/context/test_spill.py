@@ -33,6 +33,23 @@ def test_bound_output_when_one_line_is_too_long_then_both_ends_stay(tmp_path: Pa
     assert file.read_text() == text
 
 
+def test_bound_output_when_the_reader_finds_the_file_elsewhere_then_it_is_told_there(
+    tmp_path: Path,
+) -> None:
+    seen: list[str] = []
+
+    def where(path: Path) -> str:
+        seen.append(path.read_text())
+        return "the other room"
+
+    text = "x" * 5000
+    bounded = bound_output(text, limit=1000, spill_folder=tmp_path, name="call", where=where)
+    short = bound_output("x", limit=1000, spill_folder=tmp_path, name="call", where=where)
+
+    assert "the whole text is in the other room]" in bounded
+    assert (seen, short) == ([text], "x")
+
+
 @pytest.mark.parametrize("extra", [1, 2, 499, 500, 501, 1500])
 def test_bound_output_when_text_is_little_too_long_then_the_count_is_exact(
     tmp_path: Path, extra: int

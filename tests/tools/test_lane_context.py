@@ -43,6 +43,19 @@ def test_hides_when_a_name_tells_of_secrets_then_the_file_is_left_out(
     assert lane.hides(Path(path.format(root=lane.root))) == is_hidden
 
 
+@pytest.mark.parametrize(
+    ("path", "is_hidden"),
+    [("w1/outputs/call.txt", False), ("w1/.env", True), ("w2/outputs/call.txt", True)],
+)
+def test_hides_the_crews_own_files_but_for_the_agents_temporary_folder(
+    tmp_path: Path, path: str, is_hidden: bool
+) -> None:
+    crews = tmp_path / ".team" / "tmp"
+    lane = make_lane(tmp_path / "lane", temporary=crews / "w1")
+
+    assert lane.hides(crews / path) == is_hidden
+
+
 def test_real_path_when_links_are_on_the_way_then_they_are_resolved(tmp_path: Path) -> None:
     lane = make_lane(tmp_path / "lane")
     (lane.root / "real").mkdir()
