@@ -6,6 +6,7 @@ from typing import Any
 from modules.records.tooling import Tool
 from tools.background import BACKGROUND_TOOLS
 from tools.board import BOARD_TOOLS
+from tools.context import CONTEXT_TOOLS
 from tools.crew_context import CrewContext
 from tools.files import FILE_TOOLS
 from tools.lane_context import LaneContext
@@ -39,6 +40,7 @@ LEAD_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     *MCP_TOOLS,
     *PLAN_TOOLS,
     *WEB_TOOLS,
+    *CONTEXT_TOOLS,
 )
 """The lead's alone, in its process."""
 
@@ -47,6 +49,7 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
     ASK_TOOL,
     MESSAGE_TOOL,
     *PERSON_TOOLS,
+    *CONTEXT_TOOLS,
 )
 """Every worker's, run in the lead's process."""
 

@@ -1,5 +1,6 @@
 """What the lead's tools work with: the crew's services, for one calling agent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,3 +88,5 @@ class CrewContext:
     """None for an agent that has no attempt of its own (the lead)."""
     networked: LaneContext | None = None
     """The caller's lane with commands that have the network; None where there is no such jail."""
+    wish_compaction: Callable[[str], None] | None = None
+    """Has the caller's conversation compacted; None where nobody can."""

@@ -1,12 +1,15 @@
 """The model of an agent whose conversation is kept here: session, provider and price joined."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from msgspec.structs import replace
 
+from modules.agent.compactor import CompactionNeeds, Compactor
 from modules.context.session import Session
 from modules.providers.prices import Price, cost_usd
 from modules.providers.provider import Provider
+from modules.records.errors import ContextOverflow
 from modules.records.messages import (
     Message,
     ModelReply,
@@ -34,6 +37,7 @@ class LocalBrain:
 
     `on_text` gets the words as they arrive, `on_paid` the tokens and the cost of each answer (None
     when the price is unknown). `before_request` may refuse by raising (a budget).
+    A conversation that gets too long for a window of `window_tokens` is compacted with `needs`.
     `mask` takes known secrets out of whatever comes in, so none is kept or sent.
     """
 
@@ -49,6 +53,9 @@ class LocalBrain:
         on_paid: Callable[[Usage, float | None], None],
         before_request: Callable[[], None],
         mask: Callable[[str], str],
+        window_tokens: int,
+        needs: CompactionNeeds,
+        clock: Callable[[], datetime],
     ) -> None:
         self._session = session
         self._provider = provider
@@ -59,24 +66,52 @@ class LocalBrain:
         self._on_paid = on_paid
         self._before_request = before_request
         self._mask = mask
+        self.compactor = Compactor(
+            session,
+            window_tokens=window_tokens,
+            needs=needs,
+            head=self._request,
+            ask=self._sum_up,
+            clock=clock,
+        )
 
     async def reply(self, incoming: Message) -> ModelReply:
         """Adds `incoming` to the conversation and returns the model's answer, kept as well."""
         await self._session.keep(_masked(incoming, self._mask))
-        self._before_request()
-        reply = await self._provider.complete(self._request(), on_text=self._on_text)
-        cost = None if self._price is None else cost_usd(reply.usage, self._price)
+        await self.compactor.before_request()
+        try:
+            reply = await self._ask()
+        except ContextOverflow as refusal:
+            await self.compactor.after_refusal(refusal)
+            reply = await self._ask()
         # Counted first: who is cancelled while the disk is waited for has spent it all the same.
-        self._on_paid(reply.usage, cost)
+        cost = self._pay(reply.usage)
         await self._session.keep_answer(reply.message, reply.usage, cost)
+        self.compactor.judge()
         return reply
 
     async def keep(self, incoming: Message) -> None:
         """Adds `incoming` to the conversation."""
         await self._session.keep(_masked(incoming, self._mask))
 
+    async def _ask(self) -> ModelReply:
+        self._before_request()
+        return await self._provider.complete(self._request(), on_text=self._on_text)
+
+    async def _sum_up(self, request: ModelRequest) -> ModelReply:
+        self._before_request()
+        reply = await self._provider.complete(request, on_text=lambda _: None)
+        cost = self._pay(reply.usage)
+        self._session.pay(reply.usage, cost, is_summary=True)
+        return reply
+
+    def _pay(self, usage: Usage) -> float | None:
+        cost = None if self._price is None else cost_usd(usage, self._price)
+        self._on_paid(usage, cost)
+        return cost
+
     def _request(self) -> ModelRequest:
-        head, tools = self._head(), self._specs()
+        head, tools, memory = self._head(), self._specs(), self._session.memory
         self._session.set_prompt(model=head.model, system=head.system, tools=tools)
         return ModelRequest(
             agent=head.agent,
@@ -85,6 +120,8 @@ class LocalBrain:
             system=head.system,
             messages=self._session.messages,
             tools=tools,
+            max_output_tokens=self.compactor.window.answer,
+            answers_before=0 if memory is None else memory.answers,
         )
 
 

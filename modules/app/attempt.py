@@ -5,6 +5,7 @@ safe, the lane is closed, the claim is given back.
 """
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +21,7 @@ from modules.app.attempt_place import (
     prepare_place,
 )
 from modules.app.budget import BudgetSpent
+from modules.app.compaction import AgentCompaction
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
 from modules.app.finishing import finish
@@ -122,12 +124,22 @@ class Attempts:
             ),
             needs_plan=role.plan or task.draft.plan,
         )
-        pool = self._pool(member, role_name, role, place, hand_in)
+        pool = self._pool(
+            member, role_name, role, place, hand_in, lambda focus: brain.compactor.wish(focus)
+        )
         brain = house.models.brain(
             member.model or task.draft.model or role.model or house.settings.worker_model,
             session=place.session,
             pool=pool,
             head=lambda model: self._head(model, member, role_name, role, task, place),
+            needs=AgentCompaction(
+                house,
+                agent=member.name,
+                task=task.task_id,
+                outputs=place.temporary / "outputs",
+                caller=lambda: caller,
+                facts=lambda: "",
+            ),
             task=task.task_id,
         )
         desk = WorkerDesk(
@@ -192,7 +204,13 @@ class Attempts:
             raise WorkerLost(f"A WorktreeCreate hook objects: {objection}")
 
     def _pool(
-        self, member: Member, role_name: str, role: Role, place: AttemptPlace, hand_in: HandIn
+        self,
+        member: Member,
+        role_name: str,
+        role: Role,
+        place: AttemptPlace,
+        hand_in: HandIn,
+        wish_compaction: Callable[[str], None],
     ) -> ToolPool:
         house = self._house
         networked = networked_lane(house, place.lane, place.temporary)
@@ -208,7 +226,11 @@ class Attempts:
                     may_ask_for_network=house.questions.has_person and networked is not None,
                 ),
                 crew=CrewContext(
-                    agent=member.name, crew=self._crew, submitter=hand_in, networked=networked
+                    agent=member.name,
+                    crew=self._crew,
+                    submitter=hand_in,
+                    networked=networked,
+                    wish_compaction=wish_compaction,
                 ),
                 allowed=role.tools,
             ),

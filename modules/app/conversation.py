@@ -15,6 +15,7 @@ import asyncio
 from datetime import timedelta
 
 from modules.agent.loop import TurnEnd
+from modules.app.compact_command import CompactCommand
 from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
 from modules.app.person_answers import answer_in, question_lines, reminder, why_no_answer
@@ -46,11 +47,16 @@ class Conversation:
         self._lead = lead
         self._terminal = terminal
         self._screen = screen
-        self._commands = slash_commands(run, lambda: lead_system_prompt(run.house), lead.note)
         self._said: list[str] = []
         self._wake = asyncio.Event()
         """Set where there may be something to say to the lead."""
         self._turn: asyncio.Task[TurnEnd] | None = None
+        self._commands = slash_commands(
+            run,
+            lambda: lead_system_prompt(run.house),
+            lead.note,
+            CompactCommand(lead, is_at_turn=lambda: self._turn is not None, wake=self._wake.set),
+        )
         self._is_on_hold = False
         self._call = ""
         """The tool the lead runs now."""
@@ -177,9 +183,12 @@ class Conversation:
         while True:
             await self._something_to_say()
             said, self._said = self._said, []
-            self._is_on_hold = False
+            is_turn = bool(said) or not self._lead.compactor.is_wished
+            if is_turn:
+                self._is_on_hold = False
             self._since = self._house.clock()
-            self._turn = asyncio.create_task(self._lead.turn("\n\n".join(said)))
+            begun = self._lead.turn("\n\n".join(said)) if is_turn else self._lead.compact()
+            self._turn = asyncio.create_task(begun)
             self._terminal.redraw()
             try:
                 await asyncio.wait({self._turn})
@@ -194,7 +203,8 @@ class Conversation:
         """Returns once the person has said something or the lead has news it may be woken with."""
         while True:
             self._wake.clear()
-            if self._said or (self._lead.has_news and not self._is_on_hold):
+            is_woken = self._lead.has_news and not self._is_on_hold
+            if self._said or is_woken or self._lead.compactor.is_wished:
                 return
             await self._wake.wait()
 

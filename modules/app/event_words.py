@@ -20,6 +20,7 @@ from modules.records.events import (
     CallEnded,
     CallStarted,
     ClashForeseen,
+    ConversationCompacted,
     CrewHeld,
     EntryChanged,
     ModeChanged,
@@ -33,6 +34,11 @@ from modules.records.events import (
 SHORT = 8
 """Characters of a commit that people are shown."""
 _SHOWN_FILES = 5
+_ROOM_MADE = {
+    "outputs": "old outputs went to files",
+    "summary": "the older part is summed up",
+    "no_summary": "the older part is left out without a summary",
+}
 
 
 class Tone(StrEnum):
@@ -74,6 +80,8 @@ class Teller:
                 return self._call(event)
             case ModeChanged():
                 return _told(Tone.WARNING, f"the mode is {event.mode} now, {_reach(event)}")
+            case ConversationCompacted():
+                return _told(Tone.QUIET, compaction_words(event))
             case TargetHeld() | TargetFails() | ClashForeseen() | CrewHeld() | Noticed():
                 return _told(Tone.WARNING, _warning(event))
             case _:
@@ -181,6 +189,14 @@ def _reach(event: ModeChanged) -> str:
     if event.for_all or event.mode.rank < event.before.rank:
         return "for every agent's next call"
     return "for the lead and workers that begin from now on"
+
+
+def compaction_words(event: ConversationCompacted) -> str:
+    """Returns a compaction in words."""
+    return (
+        f"{event.agent}: the conversation is compacted from about {event.tokens_before:,} to "
+        f"{event.tokens_after:,} tokens; {_ROOM_MADE[event.step]}"
+    )
 
 
 def first_sentence(text: str) -> str:

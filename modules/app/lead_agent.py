@@ -45,6 +45,8 @@ class LeadAgent:
         ask_hooks: AskHooks,
     ) -> None:
         self._session = session
+        self.compactor = brain.compactor
+        """Keeps the conversation short enough."""
         self._brain = NotedBrain(brain, background.endings)
         self._pool = pool
         self._mailbox = mailbox
@@ -122,6 +124,11 @@ class LeadAgent:
             again = said(f"A Stop hook sends you back to work: {outcome.why}")
             end = await run_turn(self._brain, self._pool, again, Limits())
         return end
+
+    async def compact(self) -> TurnEnd:
+        """Takes no turn, but makes the conversation shorter where that is wished for."""
+        await self.compactor.fulfil_wish()
+        return TurnEnd()
 
     def note(self, record: AnySessionRecord) -> None:
         """Writes what is no message to the conversation's journal."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from modules.agent.brain import Head, LocalBrain
+from modules.agent.compactor import CompactionNeeds
 from modules.agent.tool_pool import ToolPool
 from modules.app.budget import Budget
 from modules.app.event_bus import EventBus
@@ -55,6 +56,7 @@ class Models:
         session: Session,
         pool: ToolPool,
         head: Callable[[str], Head],
+        needs: CompactionNeeds,
         task: int | None = None,
     ) -> LocalBrain:
         """Returns an agent's brain; `head` takes the model's name at its provider.
@@ -88,4 +90,7 @@ class Models:
             on_paid=pay,
             before_request=lambda: self._budget.reserve(agent, task),
             mask=self._mask,
+            window_tokens=chosen.context_tokens,
+            needs=needs,
+            clock=self._events.clock,
         )

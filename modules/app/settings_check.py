@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 
 from modules.records.settings import Rules, RuleText, Settings
-from modules.safety.hook_matching import TOOL_EVENTS, Hook, HookEvent, dead_matchers
+from modules.safety.hook_matching import TOOL_EVENTS, Hook, dead_matchers
 from modules.safety.hook_settings import HookFile
 from modules.safety.rule_check import check_rules
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS
@@ -35,7 +35,6 @@ def settings_warnings(
         *(warning for file in files for warning in file.warnings),
         *dead_matchers(hooks, TOOL_NAMES),
         *_condition_warnings(hooks),
-        *(f"{hook.source}: nothing fires {hook.event} yet." for hook in hooks if _is_unheard(hook)),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -51,10 +50,6 @@ def rule_warnings(settings: Settings, granted: Rules) -> list[str]:
             if tool not in TOOL_NAMES and not tool.startswith("mcp__")
         ]
     return warnings
-
-
-def _is_unheard(hook: Hook) -> bool:
-    return hook.event is HookEvent.PRE_COMPACT
 
 
 def _condition_warnings(hooks: Sequence[Hook]) -> list[str]:

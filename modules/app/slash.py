@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
+from modules.app.compact_command import CompactCommand
 from modules.app.event_words import SHORT, first_sentence
 from modules.app.mode_command import ModeCommand
 from modules.app.run import Run
@@ -33,7 +34,10 @@ class SlashCommand:
 
 
 def slash_commands(
-    run: Run, prompt: Callable[[], str], note: Callable[[AnySessionRecord], None]
+    run: Run,
+    prompt: Callable[[], str],
+    note: Callable[[AnySessionRecord], None],
+    compaction: CompactCommand,
 ) -> Mapping[str, SlashCommand]:
     """Returns the commands, by name.
 
@@ -48,6 +52,14 @@ def slash_commands(
         SlashCommand("/queue", "what waits to land, landed or came back", lambda _: _queue(run)),
         SlashCommand("/inbox", "unread mail to the lead, questions to you", lambda _: _inbox(run)),
         SlashCommand("/mcp", "the MCP servers", lambda _: run.crew.mcp_status().splitlines()),
+        SlashCommand(
+            "/compact",
+            "sums the lead's conversation up; /compact WORDS: what to keep above all",
+            compaction.compact,
+        ),
+        SlashCommand(
+            "/context", "how long the lead's conversation is", lambda _: compaction.context()
+        ),
         SlashCommand("/mode", "how much is done unasked; /mode MODE changes it", mode.lines),
         SlashCommand("/prompt", "what the lead's model is told", lambda _: prompt().splitlines()),
         SlashCommand("/pause", "lets one worker, or all, rest after this step", _pausing(run)),

@@ -11,7 +11,9 @@ from modules.app.attempt import Attempts
 from modules.app.budget import Budget
 from modules.app.clash_watch import ClashWatch
 from modules.app.cli_options import LAST, RunOptions
+from modules.app.compaction import AgentCompaction
 from modules.app.crew import Crew
+from modules.app.crew_digest import crew_digest
 from modules.app.crew_events import task_event, worker_event
 from modules.app.event_bus import EventBus
 from modules.app.gates import Toolset, make_pool
@@ -159,7 +161,9 @@ def join_lead(run: Run) -> LeadAgent:
             lane_tools=LANE_TOOLS,
             lane=lane,
             crew_tools=LEAD_TOOLS,
-            crew=CrewContext(agent=LEAD, crew=run.crew),
+            crew=CrewContext(
+                agent=LEAD, crew=run.crew, wish_compaction=lambda focus: brain.compactor.wish(focus)
+            ),
         ),
         standing=lambda: Standing(
             agent=LEAD,
@@ -175,6 +179,14 @@ def join_lead(run: Run) -> LeadAgent:
         session=session,
         pool=pool,
         head=lambda model: Head(agent=LEAD, model=model, system=lead_system_prompt(house)),
+        needs=AgentCompaction(
+            house,
+            agent=LEAD,
+            task=None,
+            outputs=house.paths.outputs,
+            caller=lambda: _lead_caller(house, session.session_id),
+            facts=lambda: crew_digest(run.crew.tasks(), run.crew.workers()),
+        ),
     )
     return LeadAgent(
         session=session,

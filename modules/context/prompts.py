@@ -69,6 +69,23 @@ def task_opening(task: Task, *, previous: str) -> str:
     return "\n".join(lines)
 
 
+def summary_prompt(*, most_tokens: int, focus: str) -> str:
+    """Returns what a model is told that is to sum up a conversation."""
+    return _filled(
+        "summary.md",
+        words=str(most_tokens // 2),
+        focus=f"\nAbove all keep what concerns this: {focus}" if focus else "",
+    )
+
+
+def summary_question(*, so_far: str, piece: str) -> str:
+    """Returns one piece of a conversation, with the summary of what came before it."""
+    before = f"Summary of what came before:\n{so_far}\n\n" if so_far else ""
+    return (
+        f"{before}<conversation>\n{piece}\n</conversation>\n\nWrite one summary of all of it now."
+    )
+
+
 def _filled(file_name: str, /, **values: str) -> str:
     text = files(__package__).joinpath(file_name).read_text(encoding="utf-8")
     return Template(text).substitute(values).rstrip() + "\n"

@@ -120,9 +120,10 @@ class Session:
             RequestPaid(at=self._clock(), usage=usage, cost_usd=cost_usd, is_summary=is_summary)
         )
 
-    def compact(self, compacted: Compacted) -> None:
+    async def compact(self, compacted: Compacted) -> None:
         """Replaces the conversation by what is left of it, on disk when this returns."""
-        self._journal.append(lambda: [compacted])
+        self.record(compacted)
+        await self._disk.synced()
 
     def record(self, record: AnySessionRecord) -> None:
         """Appends one record that is no message; not synced, since the next message syncs it."""

@@ -24,8 +24,8 @@ from pydantic import (
 from modules.records.errors import PersonFault
 
 _HINT = (
-    "It is a list of entries with 'agent', 'task' and 'turns'; a turn has 'say', 'call', 'expect', "
-    "'delay_seconds', 'usage', 'error' or 'cut'."
+    "It is a list of entries with 'agent', 'task', 'turns' and 'summary'; a turn has 'say', "
+    "'call', 'expect', 'delay_seconds', 'usage', 'error' or 'cut'."
 )
 
 
@@ -109,6 +109,8 @@ class Entry(_Written):
     agent: str
     task: str | None = None
     turns: tuple[Turn, ...] = Field(min_length=1)
+    summary: Turn = Turn(say="(The script has no summary.)")
+    """What a request gets that wants the conversation summed up."""
 
 
 def read_script(path: Path) -> tuple[Entry, ...]:

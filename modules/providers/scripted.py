@@ -6,7 +6,9 @@
    the run fails, as nothing more will come.
 4. A turn with `error` or `cut` fails once for a given conversation and is no answer: the same
    request gets the next turn.
-5. When the turns are used up the model ends its turn without a word.
+5. A request to sum a conversation up gets the entry's `summary`, or a sentence that says there is
+   none. Answers that a summary stands for count as behind.
+6. When the turns are used up the model ends its turn without a word.
 """
 
 import hashlib
@@ -58,6 +60,8 @@ class ScriptedModel:
     ) -> ModelReply:
         """Returns the turn that is due, after its delay."""
         number, entry = self._entry(request)
+        if request.is_summary:
+            return await self._sum_up(entry.summary, request)
         turn_number, turn = self._due(entry, request)
         if turn is None:
             return _silence(request)
@@ -73,6 +77,12 @@ class ScriptedModel:
             on_text(piece)
         return _reply(turn, request, turn_number)
 
+    async def _sum_up(self, turn: Turn, request: ModelRequest) -> ModelReply:
+        await self._sleep(turn.delay_seconds)
+        if turn.is_failure:
+            self._fail(turn, request, lambda _: None)
+        return _reply(turn, request, 0)
+
     def _entry(self, request: ModelRequest) -> tuple[int, Entry]:
         for number, entry in enumerate(self._entries, start=1):
             is_task = entry.task is None or _matches(request.task, entry.task)
@@ -87,7 +97,8 @@ class ScriptedModel:
 
     def _due(self, entry: Entry, request: ModelRequest) -> tuple[int, Turn | None]:
         """Returns the turn that is due and its number, None past the last."""
-        answered = sum(1 for m in request.messages if m.role == "assistant" and m.blocks)
+        spoken = sum(1 for m in request.messages if m.role == "assistant" and m.blocks)
+        answered = request.answers_before + spoken
         answers = [place for place, turn in enumerate(entry.turns) if not turn.is_failure]
         if answered > len(answers):
             return len(entry.turns), None

@@ -150,6 +150,19 @@ class CrewHeld(Event, tag="crew_held"):
     why: str
 
 
+class ConversationCompacted(Event, tag="compacted"):
+    """An agent's conversation was made shorter; its journal keeps all of it."""
+
+    agent: str
+    task: int | None = None
+    trigger: str
+    """`auto`, `overflow` or `manual`."""
+    step: str
+    """What made room: `outputs`, `summary` or `no_summary`."""
+    tokens_before: int
+    tokens_after: int
+
+
 class Noticed(Event, tag="notice"):
     """One line a person should read."""
 
@@ -181,6 +194,7 @@ AnyEvent = (
     | TargetFails
     | ClashForeseen
     | CrewHeld
+    | ConversationCompacted
     | Noticed
     | Spent
 )

@@ -121,6 +121,10 @@ class ModelRequest(Record):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int = 16_000
+    answers_before: int = 0
+    """How many answers the conversation had that a memory stands for now."""
+    is_summary: bool = False
+    """True where the answer is to sum a conversation up, and no part of it."""
 
 
 class ModelReply(Record):

@@ -21,6 +21,7 @@ from modules.records.messages import (
     said,
 )
 from tests.fakes.clock import FakeClock
+from tests.fakes.compaction import FakeNeeds
 from tests.providers.making import BASH, answered, call, told, words
 
 USAGE = Usage(input_tokens=1_000_000, output_tokens=100)
@@ -72,6 +73,9 @@ class Bench:
             on_paid=self._pay,
             before_request=self._check,
             mask=lambda text: text.replace("s3cret", "***"),
+            window_tokens=10_000_000,
+            needs=FakeNeeds(),
+            clock=FakeClock(),
         )
 
     def _pay(self, usage: Usage, cost: float | None) -> None:

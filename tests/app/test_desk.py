@@ -39,6 +39,7 @@ from modules.team.board_rules import current_claim
 from modules.team.mailbox import Mailbox
 from modules.team.member import Member
 from modules.team.task_board import TaskBoard
+from tests.fakes.compaction import FakeNeeds
 from tests.fakes.gate import FakeAsker, FakeHooks, FakeWatcher, Order
 from tests.repos import NOW, make_repo
 from tests.team.queue_case import QueueCase
@@ -149,6 +150,9 @@ class Office:
                 on_paid=lambda usage, cost: None,
                 before_request=lambda: None,
                 mask=lambda text: text,
+                window_tokens=200_000,
+                needs=FakeNeeds(),
+                clock=case.clock,
             ),
             pool=self._pool(folder),
             assigned=Assigned(

@@ -76,20 +76,16 @@ def test_malformed_rule_of_any_source_stops_the_start_and_is_named(kind: str, te
         assert caught.value.exit_code is Exit.USAGE
 
 
-def test_hook_on_a_moment_that_never_comes_or_with_a_condition_nobody_asks_is_told(
-    tmp_path: Path,
-) -> None:
+def test_hook_with_a_condition_nobody_asks_is_told(tmp_path: Path) -> None:
     hooks = tmp_path / ".hooks.json"
     entry = {"hooks": [{"type": "command", "command": "true", "if": "Bash(git *)"}]}
-    bare = {"hooks": [{"type": "command", "command": "true"}]}
-    hooks.write_text(json.dumps({"hooks": {"Stop": [entry], "PreCompact": [bare]}}))
+    hooks.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
 
     found = settings_warnings(Settings(), Rules(), [read_hooks(hooks)])
 
     assert found == (
         ".hooks.json, Stop 1: an `if` counts for calls alone; "
         "the hook runs whenever its moment comes.",
-        ".hooks.json, PreCompact 1: nothing fires PreCompact yet.",
     )
 
 

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from modules.app.cli_options import RunOptions
+from modules.app.compact_command import CompactCommand
 from modules.app.run import Run
 from modules.app.slash import Shown, slash_answer, slash_commands
-from modules.app.wiring import join_run
+from modules.app.wiring import join_lead, join_run
 from modules.records.tasks import TaskDraft
 from tests.scenarios.programs import make_repository, make_script
 
@@ -28,7 +29,10 @@ def shown_by(repository: Path, command: str, prepare: Callable[[Run], None]) -> 
     async def look() -> list[str]:
         run = join_run(repository, RunOptions(model=spec), has_person=True)
         prepare(run)
-        commands = slash_commands(run, lambda: "You are the lead.\nBe brief.", lambda _: None)
+        compaction = CompactCommand(join_lead(run), is_at_turn=lambda: True, wake=lambda: None)
+        commands = slash_commands(
+            run, lambda: "You are the lead.\nBe brief.", lambda _: None, compaction
+        )
         return text_of(slash_answer(commands, command))
 
     return asyncio.run(look())
@@ -57,6 +61,7 @@ def nothing(run: Run) -> None:
         ("/pause", "The crew rests after this step; /resume lets it go on."),
         ("/pause nobody", "There is no worker 'nobody'."),
         ("/resume", "The crew goes on."),
+        ("/compact", "The lead's conversation is compacted before its next request."),
         ("/mcp", "No MCP server is configured (.mcp.json)."),
         ("/prompt", "You are the lead."),
         ("/nonsense", "There is no command /nonsense."),
@@ -72,6 +77,8 @@ def test_help_lists_every_command_and_no_other(repository: Path) -> None:
     named = [line.split()[0] for line in lines if line.startswith("/")]
     assert named == [
         "/board",
+        "/compact",
+        "/context",
         "/help",
         "/inbox",
         "/mcp",

@@ -268,7 +268,7 @@ def test_compacted_conversation_goes_on_from_there_and_the_journal_has_all_of_it
     keep(session, said("the task"), answered(call()), told(output()))
     before = path.read_bytes()
 
-    session.compact(compaction(answered(call()), told(output())))
+    asyncio.run(session.compact(compaction(answered(call()), told(output()))))
     keep(session, answered(words("done")))
     again = resume(path)
 
@@ -283,7 +283,7 @@ def test_conversation_that_lost_outputs_alone_keeps_its_own_beginning(path: Path
     session = resume(path)
     keep(session, said("the task"))
 
-    session.compact(compaction(said("the task"), memory=None))
+    asyncio.run(session.compact(compaction(said("the task"), memory=None)))
 
     assert session.messages == (said("the task"),)
     assert session.memory is None
@@ -294,7 +294,7 @@ def test_compaction_that_a_crash_tore_leaves_the_conversation_as_it_was(path: Pa
     session = resume(path)
     keep(session, said("the task"), answered(call()), told(output()))
     before = session.messages
-    session.compact(compaction())
+    asyncio.run(session.compact(compaction()))
     session.close()
     path.write_bytes(path.read_bytes()[:-40])
 
@@ -349,7 +349,7 @@ def test_size_drops_with_a_compaction_and_after_a_resume(path: Path) -> None:
     keep(session, answered(words("ok")))
     session.pay(Usage(input_tokens=90_000, output_tokens=10), None)
 
-    session.compact(compaction())
+    asyncio.run(session.compact(compaction()))
 
     assert session.tokens(lambda: 1_000) < 1_200
     assert resume(path).tokens(lambda: 1_000) == session.tokens(lambda: 1_000)
