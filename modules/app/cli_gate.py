@@ -12,13 +12,13 @@ from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Mode, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
-from modules.app.opening import open_repository_at, settings_for
+from modules.app.visible_text import visible_line
 from modules.records.decisions import PathOp
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 
 if TYPE_CHECKING:
-    from modules.safety.permissions import PermissionManager, Standing
+    from modules.app.asking_agent import AskingAgent
 
 Kind = Literal["bash", "path", "url"]
 
@@ -48,61 +48,63 @@ def gate(
         Path | None,
         typer.Option("--batch", help="Lines of {id, kind, input, op}.", metavar="FILE.jsonl"),
     ] = None,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="The rules in force, and no call.")
+    ] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="Who asks: lead or worker; without it a worker in a worktree, else the lead.",
+            metavar="AGENT",
+        ),
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", help="The worker's role.", metavar="ROLE")
+    ] = None,
     mode: Mode = None,
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
     """Tells how the gate would decide, and why; nothing is run."""
     # Other commands need not load the gate.
-    from modules.safety.gate_report import judge
+    from modules.app.asking_agent import asking_agent
 
-    folder = folder_of(repo)
-    standing, manager = _standing(folder, mode)
+    asking = asking_agent(folder_of(repo), agent=agent, role_name=role, mode=mode)
     if batch is not None:
         for item in _read_batch(batch):
-            found = judge(item.kind, item.input, item.op, standing, manager)
+            found = asking.judge(item.kind, item.input, item.op)
             print(json.dumps({"id": item.id, **found}, ensure_ascii=False))
         sys.stdout.flush()
-        return
-    item = _single(bash, path, op, url)
-    found = judge(item.kind, item.input, item.op, standing, manager)
-    if as_json:
-        print_json(found)
+    elif rules:
+        _print_rules(asking, as_json=as_json)
     else:
-        print_lines(f"{name}: {value}" for name, value in found.items() if value)
+        item = _single(bash, path, op, url)
+        found = asking.judge(item.kind, item.input, item.op)
+        if as_json:
+            print_json(found)
+        else:
+            print_lines(f"{name}: {value}" for name, value in found.items() if value)
 
 
-def _standing(folder: Path, mode: str | None) -> "tuple[Standing, PermissionManager]":
-    """Returns who asks: a worker where the folder lies in a lane, else the lead."""
-    from modules.safety.ground import Ground
-    from modules.safety.permissions import PermissionManager, Standing
-    from modules.safety.sandbox import probe
+def _print_rules(asking: "AskingAgent", *, as_json: bool) -> None:
+    from modules.safety.rules_in_force import EFFECT_WORDS, NO_RULES
 
-    opened = open_repository_at(folder)
-    settings, _ = settings_for(opened, {"mode": mode})
-    root = _lane_root(folder, opened.paths.lanes)
-    standing = Standing(
-        agent="lead" if root is None else root.name,
-        is_worker=root is not None,
-        is_jailed=probe(opened.environment).is_jail,
-        mode=settings.mode,
-        ground=Ground(
-            root=root or opened.paths.root,
-            main_checkout=opened.paths.root,
-            home=opened.environment.home,
-            user_folder=opened.environment.user_folder,
-            is_worker=root is not None,
-            allowed_hosts=settings.web_allow,
-        ),
-    )
-    return standing, PermissionManager(settings.rules, mode=settings.mode)
-
-
-def _lane_root(folder: Path, lanes: Path) -> Path | None:
-    here = folder.resolve()
-    if not here.is_relative_to(lanes) or here == lanes:
-        return None
-    return lanes / here.relative_to(lanes).parts[0]
+    found = asking.rules()
+    if as_json:
+        print_json(
+            {
+                "agent": asking.standing.agent,
+                "role": asking.standing.role,
+                "mode": asking.standing.mode,
+                "tools": asking.tools,
+                "rules": msgspec.to_builtins(found),
+            }
+        )
+        return
+    tools = "" if asking.tools is None else f", only these tools: {', '.join(asking.tools)}"
+    lines = [visible_line(f"{EFFECT_WORDS[r.effect]} {r.rule} ({r.source})") for r in found]
+    print_lines([f"{asking.standing.mode} mode{tools}", *(lines or [NO_RULES])])
 
 
 def _single(bash: str | None, path: str | None, op: str, url: str | None) -> Item:

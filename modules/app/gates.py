@@ -70,6 +70,7 @@ def make_pool(
         return _meets(tools(), standing(), rule, call)
 
     agent = standing().agent
+    house.standings[agent] = standing
     hooks = AgentHooks(house.hooks, lambda: caller_of(house, session, standing(), meets))
     watcher = SessionWatcher(agent=agent, session=session, events=house.events, standing=standing)
     person = PersonAsker(

@@ -20,7 +20,7 @@ from modules.mcp_client.values import ServerEntry
 from modules.records.settings import Environment, Settings
 from modules.safety.egress_proxy import EgressProxy
 from modules.safety.hooks import HookRunner
-from modules.safety.permissions import PermissionManager
+from modules.safety.permissions import PermissionManager, Standing
 from modules.safety.sandbox import Probe
 from modules.safety.secrets import SecretMask
 from modules.safety.web_guard import WebGuard
@@ -49,6 +49,8 @@ class House:
     preparation: Preparation
     """Makes lanes ready to run code in."""
     permissions: PermissionManager
+    standings: dict[str, Callable[[], Standing]]
+    """How each agent at work stands now, by its name."""
     hooks: HookRunner
     run_hooks: RunHooks
     waits: WaitNotes

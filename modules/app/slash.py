@@ -9,6 +9,7 @@ from rich.text import Text
 from modules.app.compact_command import CompactCommand
 from modules.app.event_words import SHORT, first_sentence
 from modules.app.mode_command import ModeCommand
+from modules.app.permissions_view import permission_lines
 from modules.app.run import Run
 from modules.app.visible_text import visible_line
 from modules.records.errors import ModelFault
@@ -61,6 +62,11 @@ def slash_commands(
             "/context", "how long the lead's conversation is", lambda _: compaction.context()
         ),
         SlashCommand("/mode", "how much is done unasked; /mode MODE changes it", mode.lines),
+        SlashCommand(
+            "/permissions",
+            "mode and rules of the lead, a worker or a role",
+            lambda name: permission_lines(run, name),
+        ),
         SlashCommand("/prompt", "what the lead's model is told", lambda _: prompt().splitlines()),
         SlashCommand("/pause", "lets one worker, or all, rest after this step", _pausing(run)),
         SlashCommand("/resume", "lets one worker, or all, go on", _resuming(run)),
@@ -176,12 +182,12 @@ def _inbox(run: Run) -> Iterator[Shown]:
 
 
 def _help(commands: Mapping[str, SlashCommand]) -> list[Shown]:
-    listed = [f"{name:10} {command.what}" for name, command in sorted(commands.items())]
+    listed = [f"{name:12} {command.what}" for name, command in sorted(commands.items())]
     return [
         *listed,
-        f"{'exit':10} ends the crew and leaves, as do quit and Ctrl-D",
-        f"{'Ctrl-C':10} stops the lead, or answers no; twice at once: ends the crew and leaves",
-        f"{'Alt-Enter':10} begins a new line of what you type",
+        f"{'exit':12} ends the crew and leaves, as do quit and Ctrl-D",
+        f"{'Ctrl-C':12} stops the lead, or answers no; twice at once: ends the crew and leaves",
+        f"{'Alt-Enter':12} begins a new line of what you type",
     ]
 
 

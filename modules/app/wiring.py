@@ -366,6 +366,7 @@ def _house(
         clashes=clashes,
         preparation=preparation,
         permissions=permissions,
+        standings={},
         hooks=hooks,
         run_hooks=run_hooks,
         waits=waits,

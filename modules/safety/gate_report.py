@@ -1,5 +1,9 @@
 """How the gate would decide on one item, as `gate --json` prints it; nothing is run."""
 
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
 from modules.records.decisions import (
     Behavior,
     PathOp,
@@ -21,11 +25,23 @@ _TOOLS: dict[PathOp, str] = {
 
 
 def judge(
-    kind: str, text: str, op: str, standing: Standing, manager: PermissionManager
+    kind: str,
+    text: str,
+    op: str,
+    standing: Standing,
+    manager: PermissionManager,
+    *,
+    tools: Collection[str] | None = None,
 ) -> dict[str, object]:
-    """Returns {risk, categories, decision, rule, why} for one command, path or address."""
+    """Returns {risk, categories, decision, rule, why} for one command, path or address.
+
+    `tools` are those the agent's role leaves it; None: all.
+    """
     tool, subject = _call(kind, text, op)
     decision = manager.decide(standing, tool, {}, subject)
+    if tools is not None and tool not in tools:
+        why = f"the role {standing.role} has no tool {tool}"
+        decision = replace(decision, behavior=Behavior.DENY, rule="", why=why)
     return {
         "risk": str(decision.risk),
         "categories": list(decision.categories),

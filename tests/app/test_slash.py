@@ -84,6 +84,7 @@ def test_help_lists_every_command_and_no_other(repository: Path) -> None:
         "/mcp",
         "/mode",
         "/pause",
+        "/permissions",
         "/prompt",
         "/queue",
         "/resume",
