@@ -17,6 +17,7 @@ from tools.person import PERSON_TOOLS
 from tools.plan import PLAN_TOOL, PLAN_TOOLS
 from tools.search import SEARCH_TOOLS
 from tools.shell import SHELL_TOOLS
+from tools.subagent import SUBAGENT_TOOL
 from tools.team import ASK_TOOL, MESSAGE_TOOL, TEAM_TOOLS
 from tools.todo import TODO_TOOLS
 from tools.web import WEB_TOOLS
@@ -56,7 +57,14 @@ WORKER_TOOLS: tuple[Tool[Any, CrewContext], ...] = (
 
 WORKER_TOOL_NAMES = frozenset(
     tool.name
-    for tools in (LANE_TOOLS, WORKER_TOOLS, WEB_TOOLS, NETWORK_TOOLS, (PLAN_TOOL,))
+    for tools in (
+        LANE_TOOLS,
+        WORKER_TOOLS,
+        WEB_TOOLS,
+        NETWORK_TOOLS,
+        (PLAN_TOOL,),
+        (SUBAGENT_TOOL,),
+    )
     for tool in tools
 )
 """All a worker can have, but for the tools of MCP servers."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,6 +55,10 @@ class LaneContext:
     def outputs(self) -> Path:
         """Where the whole of a long output is kept."""
         return self.temporary / "outputs"
+
+    def afresh(self) -> "LaneContext":
+        """Returns the same folder for another agent, which remembers nothing of this one's."""
+        return replace(self, background=BackgroundCommands(), todos=(), read_files={})
 
     def check_root(self) -> None:
         """Raises ModelFault when the agent's folder is gone."""

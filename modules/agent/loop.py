@@ -5,7 +5,8 @@ is given speak to the lead over a pipe; a sub-agent is it with fewer tools.
 """
 
 import asyncio
-from typing import Protocol, assert_never
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol, assert_never
 
 from modules.agent.limits import Limits, RepeatCount
 from modules.records.messages import (
@@ -43,6 +44,10 @@ class Hands(Protocol):
         """Runs one call through the gate; never raises for what the model did wrong."""
         ...
 
+    def overlaps(self, call: ToolCall) -> bool:
+        """Returns whether the call may run beside others of the same answer."""
+        ...
+
 
 class TurnEnd(Record):
     """How a turn ended."""
@@ -77,7 +82,7 @@ async def run_turn(brain: Brain, hands: Hands, opening: Message, limits: Limits)
             return TurnEnd(text=text.strip(), failure=_repeated(calls, limits))
         results = await _run_calls(brain, hands, calls)
         incoming = _answer(calls, results)
-        if results[-1].ends_turn:
+        if any(result.ends_turn for result in results.values()):
             await brain.keep(incoming)
             return TurnEnd(text=text.strip())
     await brain.keep(incoming)
@@ -93,13 +98,22 @@ def _asked_again(reply: ModelReply) -> str:
     return "" if is_meant or _words(reply.message).strip() else EMPTY
 
 
-async def _run_calls(brain: Brain, hands: Hands, calls: tuple[ToolCall, ...]) -> list[ToolResult]:
-    """Runs calls in order, up to one that ends the turn; those left over count as interrupted."""
-    results: list[ToolResult] = []
+async def _run_calls(
+    brain: Brain, hands: Hands, calls: tuple[ToolCall, ...]
+) -> dict[int, ToolResult]:
+    """Runs calls in order, those that may overlap at once, up to one that ends the turn.
+
+    Returns results by the call's place; calls left over count as interrupted.
+    """
+    results: dict[int, ToolResult] = {}
+
+    async def run(place: int) -> None:
+        results[place] = await hands.run(calls[place])
+
     try:
-        for call in calls:
-            results.append(await hands.run(call))
-            if results[-1].ends_turn:
+        for places in _rounds(hands, calls):
+            await _all_of(*(run(place) for place in places))
+            if any(results[place].ends_turn for place in places):
                 break
     except asyncio.CancelledError:
         if results:
@@ -108,12 +122,44 @@ async def _run_calls(brain: Brain, hands: Hands, calls: tuple[ToolCall, ...]) ->
     return results
 
 
-def _answer(calls: tuple[ToolCall, ...], results: list[ToolResult]) -> Message:
+def _rounds(hands: Hands, calls: tuple[ToolCall, ...]) -> list[list[int]]:
+    """Returns the places of calls that run together; neighbours that may overlap do."""
+    rounds: list[list[int]] = []
+    may_join = False
+    for place, call in enumerate(calls):
+        overlaps = hands.overlaps(call)
+        if may_join and overlaps:
+            rounds[-1].append(place)
+        else:
+            rounds.append([place])
+        may_join = overlaps
+    return rounds
+
+
+async def _all_of(first: Coroutine[Any, Any, None], *others: Coroutine[Any, Any, None]) -> None:
+    """Awaits all; an error or a cancellation is raised once the rest have ended, too."""
+    if not others:
+        await first
+        return
+    tasks = [asyncio.ensure_future(one) for one in (first, *others)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+def _answer(calls: tuple[ToolCall, ...], results: Mapping[int, ToolResult]) -> Message:
     return Message(
         role="user",
         blocks=tuple(
-            ToolOutput(call_id=call.call_id, text=result.text, is_error=result.is_error)
-            for call, result in zip(calls, results, strict=False)
+            ToolOutput(
+                call_id=calls[place].call_id,
+                text=results[place].text,
+                is_error=results[place].is_error,
+            )
+            for place in sorted(results)
         ),
     )
 

@@ -45,6 +45,8 @@ class PooledTool:
     """Returns an awaitable of ToolResult."""
     least_risk: Risk = Risk.SAFE
     """See modules.records.tooling.Tool."""
+    overlaps: bool = False
+    """See modules.records.tooling.Tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,11 @@ class ToolPool:
         return tuple(
             tools[name].spec for name in sorted(tools) if is_of_use(tools[name].least_risk, mode)
         )
+
+    def overlaps(self, call: ToolCall) -> bool:
+        """Returns whether the call may run beside others of the same answer."""
+        tool = self._tools().get(call.name)
+        return tool is not None and tool.overlaps
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Takes a call through all steps, running it here."""
@@ -248,6 +255,7 @@ def pooled(
     subject: Callable[[Any], Subject],
     run: Callable[[Any], Any] | None,
     least_risk: Risk = Risk.SAFE,
+    overlaps: bool = False,
 ) -> PooledTool:
     """Returns a tool of ours ready for a pool."""
     return PooledTool(
@@ -257,6 +265,7 @@ def pooled(
         subject=subject,
         run=run,
         least_risk=least_risk,
+        overlaps=overlaps,
     )
 
 

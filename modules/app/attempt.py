@@ -28,8 +28,10 @@ from modules.app.finishing import finish
 from modules.app.gates import Toolset, make_pool
 from modules.app.hand_in import HandIn
 from modules.app.house import House
+from modules.app.remote_subagents import RemoteSubAgents
 from modules.app.rework_words import handover_words
 from modules.app.run_hooks import lane_fields, stop_fields, task_fields
+from modules.app.subagents import SubAgents, Superior
 from modules.app.worker_end import left_words
 from modules.app.worker_process import WorkerLost, networked_lane, run_worker, worker_environment
 from modules.context.prompts import task_opening, worker_prompt
@@ -52,6 +54,7 @@ from modules.team.broker import WorkerNotUp
 from modules.team.member import Member
 from tools.catalog import LANE_TOOLS, worker_tools
 from tools.crew_context import CrewContext
+from tools.subagent import SUBAGENT_TOOL
 
 BEATS_PER_LEASE = 6
 MOST_STARTS_IN_VAIN = 5
@@ -124,11 +127,27 @@ class Attempts:
             ),
             needs_plan=role.plan or task.draft.plan,
         )
+        model = member.model or task.draft.model or role.model or house.settings.worker_model
+        standing = self._standing(member, role_name, role, place, hand_in)
         pool = self._pool(
-            member, role_name, role, place, hand_in, lambda focus: brain.compactor.wish(focus)
+            member, role, place, hand_in, standing, lambda focus: brain.compactor.wish(focus)
+        )
+        subagents = RemoteSubAgents(
+            SubAgents(
+                house,
+                Superior(
+                    session=place.session,
+                    model=model,
+                    task=task,
+                    standing=standing,
+                    lane=None,
+                    crew=self._crew,
+                    allowed=role.tools,
+                ),
+            )
         )
         brain = house.models.brain(
-            member.model or task.draft.model or role.model or house.settings.worker_model,
+            model,
             session=place.session,
             pool=pool,
             head=lambda model: self._head(model, member, role_name, role, task, place),
@@ -151,6 +170,7 @@ class Attempts:
             pool=pool,
             assigned=self._assigned(member, task, place, role),
             lease=timedelta(seconds=house.settings.lease_seconds),
+            subagents=subagents,
             hand_in=hand_in,
             mask=house.mask.masked,
             on_greet=self._note_start,
@@ -169,14 +189,17 @@ class Attempts:
             if left:
                 house.events.notice(f"Of the worker {member.name} {left_words(left)}.")
 
-        await run_worker(
-            house,
-            lane=place.lane,
-            temporary=place.temporary,
-            desk=desk,
-            on_start=started,
-            on_end=ended,
-        )
+        try:
+            await run_worker(
+                house,
+                lane=place.lane,
+                temporary=place.temporary,
+                desk=desk,
+                on_start=started,
+                on_end=ended,
+            )
+        finally:
+            await subagents.end_all()
         if desk.failure:
             hand_in.keep_result(desk.failure, outcome="not handed in")
             return AttemptEnd(reason=desk.failure, is_failure=True)
@@ -206,10 +229,10 @@ class Attempts:
     def _pool(
         self,
         member: Member,
-        role_name: str,
         role: Role,
         place: AttemptPlace,
         hand_in: HandIn,
+        standing: Callable[[], Standing],
         wish_compaction: Callable[[str], None],
     ) -> ToolPool:
         house = self._house
@@ -233,23 +256,31 @@ class Attempts:
                     wish_compaction=wish_compaction,
                 ),
                 allowed=role.tools,
+                subagent_tools=(SUBAGENT_TOOL,),
             ),
-            standing=lambda: Standing(
-                agent=member.name,
-                role=role_name,
+            standing=standing,
+        )
+
+    def _standing(
+        self, member: Member, role_name: str, role: Role, place: AttemptPlace, hand_in: HandIn
+    ) -> Callable[[], Standing]:
+        """Returns what tells, at any time, how the worker stands."""
+        house = self._house
+        return lambda: Standing(
+            agent=member.name,
+            role=role_name,
+            is_worker=True,
+            is_jailed=house.sandbox.is_jail,
+            mode=Mode.PLAN if hand_in.needs_plan else _mode(member, place),
+            rules=role.rules,
+            ground=Ground(
+                root=place.lane.path,
+                main_checkout=house.paths.root,
+                home=house.environment.home,
+                user_folder=house.environment.user_folder,
+                tmp=place.temporary,
                 is_worker=True,
-                is_jailed=house.sandbox.is_jail,
-                mode=Mode.PLAN if hand_in.needs_plan else _mode(member, place),
-                rules=role.rules,
-                ground=Ground(
-                    root=place.lane.path,
-                    main_checkout=house.paths.root,
-                    home=house.environment.home,
-                    user_folder=house.environment.user_folder,
-                    tmp=place.temporary,
-                    is_worker=True,
-                    allowed_hosts=house.settings.web_allow,
-                ),
+                allowed_hosts=house.settings.web_allow,
             ),
         )
 

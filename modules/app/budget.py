@@ -1,6 +1,7 @@
 """What a run, each task and each worker may spend; counted and kept in code, by the lead.
 
-1. Every answer of every agent's model is counted: tokens always, money where the price is known.
+1. Every answer of every agent's model is counted: tokens always, money where the price is known; a
+   sub-agent's for the task and the worker it works for.
 2. Before a request, what the agent's last one took is reserved, so that requests under way together
    can't pass a limit unseen; the answer settles it.
 3. At four fifths of a limit the person is warned, once for each.
@@ -131,7 +132,9 @@ class Budget:
         return (self._clock() - account.began_at).total_seconds() / 60
 
     def _names(self, agent: str, task: int | None) -> list[str]:
-        return [RUN] if task is None else [RUN, f"task {task}", f"worker {agent}"]
+        # A sub-agent's name begins with its worker's.
+        worker = agent.partition("/")[0]
+        return [RUN] if task is None else [RUN, f"task {task}", f"worker {worker}"]
 
     def _account(self, name: str) -> Account:
         if name not in self._accounts:

@@ -13,15 +13,17 @@ import msgspec
 from msgspec.structs import replace
 
 from modules.agent.brain import LocalBrain
+from modules.agent.loop import TurnEnd
 from modules.agent.tool_pool import Cleared, ToolPool
 from modules.app.hand_in import HandIn
 from modules.app.host_pid import host_pid
+from modules.app.remote_subagents import RemoteSubAgents
 from modules.app.run_hooks import MOST_STOP_BLOCKS
 from modules.records.crew import WorkerState
 from modules.records.errors import ModelFault
 from modules.records.mail import MailSent
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
-from modules.records.protocol import Assigned
+from modules.records.protocol import Assigned, Via
 from modules.records.tasks import Claim
 from modules.records.tooling import Place, ToolResult
 from modules.safety.fence import Fence
@@ -29,6 +31,7 @@ from modules.team.broker import WorkerBroken
 from modules.team.mailbox import Mailbox, mail_text
 from modules.team.member import Member
 from modules.team.task_board import TaskBoard
+from tools.subagent import SubagentInput
 
 NUDGE = (
     "Your turn ended, but the task is not handed in. Commit your work and call submit_work; if the "
@@ -58,6 +61,7 @@ class WorkerDesk:
         pool: ToolPool,
         assigned: Assigned,
         lease: timedelta,
+        subagents: RemoteSubAgents,
         hand_in: HandIn,
         mask: Callable[[str], str],
         on_greet: Callable[[], None],
@@ -72,6 +76,7 @@ class WorkerDesk:
         self._pool = pool
         self._assigned = assigned
         self._lease = lease
+        self._subagents = subagents
         self._hand_in = hand_in
         self._mask = mask
         self._on_greet = on_greet
@@ -80,7 +85,7 @@ class WorkerDesk:
         self._clash_letters = clash_letters
         """Returns coming conflicts the worker was not told of."""
         self._stop_blocks = 0
-        self._cleared: dict[str, Cleared] = {}
+        self._cleared: dict[Via, Cleared] = {}
         self._nudges = 0
         self._last_words = ""
         self._renewed_at = self._heard_at = asyncio.get_running_loop().time()
@@ -114,7 +119,7 @@ class WorkerDesk:
             self._member.set_state(WorkerState.WAITING, doing="a sign of life")
             self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
 
-    async def think(self, incoming: Message) -> ModelReply:
+    async def think(self, incoming: Message, via: Via = ()) -> ModelReply:
         """Returns the model's answer; unread mail joins the conversation first."""
         if self._is_stale:
             # The results in it were kept when they came, unless that was in time.
@@ -122,6 +127,8 @@ class WorkerDesk:
                 self._hand_in.keep_late(incoming.text)
             return _ENDED
         await self._until_resumed()
+        if via:
+            return await self._subagents.at(via).brain.reply(incoming)
         warnings = await self._clash_letters()
         letters = self._mailbox.unread(self._member.name)
         if letters or warnings:
@@ -154,44 +161,54 @@ class WorkerDesk:
             with self._member.waiting("/resume"):
                 await self._member.may_go.wait()
 
-    async def keep(self, incoming: Message) -> None:
+    async def keep(self, incoming: Message, via: Via = ()) -> None:
         """Adds a message to the conversation."""
-        await self._brain.keep(incoming)
+        brain = self._subagents.at(via).brain if via else self._brain
+        await brain.keep(incoming)
 
-    async def open(self, call: ToolCall) -> ToolCall | ToolResult:
+    async def open(self, call: ToolCall, via: Via = ()) -> ToolCall | ToolResult:
         """Takes a call through the gate; the lead's tools run here, the lane's at the worker."""
         if self._is_stale:
             self._hand_in.keep_late(f"{call.name} {msgspec.json.encode(call.input).decode()}")
             return ToolResult(text=STALE, is_error=True, ends_turn=True)
-        opened = await self._pool.open(call)
+        pool = self._pool_of(via)
+        opened = await pool.open(call)
         if isinstance(opened, ToolResult):
             return opened
         if opened.tool.place is Place.LEAD:
-            return await self._pool.close(opened, await self._pool.run_here(opened))
-        self._cleared[call.call_id] = opened
+            return await pool.close(opened, await pool.run_here(opened))
+        if isinstance(opened.input, SubagentInput):
+            self._subagents.begin((*via, call.call_id), opened.input)
+        self._cleared[*via, call.call_id] = opened
         self._note_doing()
         return opened.call
 
-    async def close(self, call_id: str, result: ToolResult) -> ToolResult:
+    async def close(self, call_id: str, result: ToolResult, via: Via = ()) -> ToolResult:
         """Takes the result of a call that was opened here through the rest of the gate."""
-        cleared = self._cleared.pop(call_id, None)
+        cleared = self._cleared.pop((*via, call_id), None)
         self._note_doing()
         if cleared is None:
             raise WorkerBroken(
                 f"The worker gave a result of a call it was not told to run: {call_id!r}."
             )
-        closed = await self._pool.close(cleared, result)
+        await self._subagents.end((*via, call_id))
+        closed = await self._pool_of(via).close(cleared, result)
         if self._is_stale:
             self._hand_in.keep_late(closed.text)
         return closed
 
-    async def turn_over(self, text: str, failure: str) -> Message | None:
+    def _pool_of(self, via: Via) -> ToolPool:
+        return self._subagents.at(via).pool if via else self._pool
+
+    async def turn_over(self, text: str, failure: str, via: Via = ()) -> Message | None:
         """Reminds a worker that forgot to hand in; ends the attempt when that does not help."""
         if self._is_stale:
             if text.strip():
                 self._hand_in.keep_late(text)
             return None
         text, failure = self._mask(text), self._mask(failure)
+        if via:
+            return await self._subagents.at(via).after(TurnEnd(text=text, failure=failure))
         objection = "" if failure else await self._may_stop(text, self._stop_blocks > 0)
         if self._hand_in.is_over:
             return None

@@ -22,8 +22,10 @@ from modules.records.tooling import Place, Tool, ToolResult
 from modules.safety.fence import Fence
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing, meets_rule
+from modules.team.addresses import LEAD
 from tools.crew_context import CrewContext
 from tools.lane_context import LaneContext
+from tools.subagent import Delegate
 
 OUTPUT_CHARACTERS = 60_000
 OUTPUTS = "outputs"
@@ -47,6 +49,9 @@ class Toolset:
     crew: CrewContext
     allowed: tuple[str, ...] | None = None
     """Names of the tools the agent may use beside its crew's; None: all."""
+    subagent_tools: tuple[Tool[Any, Delegate], ...] = ()
+    subagents: Delegate | None = None
+    """None where sub-agents run in a worker's process."""
 
 
 def make_pool(
@@ -117,7 +122,7 @@ def caller_of(
         transcript=house.paths.sessions / f"{session.session_id}.jsonl",
         folder=standing.ground.root,
         mode=standing.mode,
-        agent=standing.agent if standing.is_worker else "",
+        agent="" if standing.agent == LEAD else standing.agent,
         role=standing.role,
         meets=meets,
     )
@@ -130,6 +135,11 @@ def _own_tools(toolset: Toolset) -> dict[str, PooledTool]:
     pool = {
         tool.name: _pooled(tool, toolset.lane)
         for tool in toolset.lane_tools
+        if is_allowed(tool.name)
+    }
+    pool |= {
+        tool.name: _pooled(tool, toolset.subagents)
+        for tool in toolset.subagent_tools
         if is_allowed(tool.name)
     }
     return pool | {tool.name: _pooled(tool, toolset.crew) for tool in toolset.crew_tools}
@@ -147,6 +157,7 @@ def _pooled(tool: Tool[Any, Any], context: object) -> PooledTool:
         subject=tool.subject,
         run=None if context is None else run,
         least_risk=tool.least_risk,
+        overlaps=tool.overlaps,
     )
 
 

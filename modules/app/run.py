@@ -49,6 +49,8 @@ class Run:
         self.hook_context = ""
         """What SessionStart hooks want the lead to read."""
         self._has_session = False
+        self._left: list[tuple[Task, WorkerView | None]] = []
+        """Attempts that a dead lead left, which go on once everything is up."""
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._landed: list[str] = []
         self._worker_tasks: dict[str, list[int]] = {}
@@ -73,6 +75,8 @@ class Run:
             self.house.mcp.start(self.house.mcp_servers)
             if server_seconds:
                 await self.house.mcp.settle(server_seconds)
+            for task, earlier in self._left:
+                self.supervisor.take_up(task, earlier)
             async with guarded(self.house.failed, self._duties()):
                 yield
         finally:
@@ -143,7 +147,7 @@ class Run:
         place = house.paths.lanes / task.lane
         if task.lane and place.is_dir() and (earlier or is_crew_name(task.worker)):
             house.events.notice(f"Task {task.task_id} goes on where the last lead left it.")
-            self.supervisor.take_up(task, earlier)
+            self._left.append((task, earlier))
             return
         house.board.release(
             current_claim(task),

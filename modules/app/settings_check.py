@@ -12,12 +12,13 @@ from modules.safety.hook_settings import HookFile
 from modules.safety.rule_check import check_rules
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS
 from tools.network_command import NETWORK_TOOLS
+from tools.subagent import SUBAGENT_TOOL
 
 TOOL_NAMES = tuple(
     sorted(
         {
             tool.name
-            for tools in (LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS, NETWORK_TOOLS)
+            for tools in (LANE_TOOLS, LEAD_TOOLS, WORKER_TOOLS, NETWORK_TOOLS, (SUBAGENT_TOOL,))
             for tool in tools
         }
     )

@@ -175,7 +175,9 @@ def _proof(receipt: Receipt) -> str:
 
 
 def _gate_causes(paths: Paths, task_id: int) -> Iterator[Cause]:
-    for path in sorted(paths.sessions.glob(f"t{task_id}-*.jsonl")):
+    folder = paths.sessions
+    own, subagents = folder.glob(f"t{task_id}-*.jsonl"), folder.glob(f"sub-t{task_id}-*.jsonl")
+    for path in sorted([*own, *subagents]):
         yield from _denials(path, task_id)
 
 

@@ -43,6 +43,7 @@ from modules.app.questions import QuestionDesk
 from modules.app.run import Run
 from modules.app.run_hooks import RunHooks
 from modules.app.settings_check import settings_warnings
+from modules.app.subagents import SubAgents, Superior
 from modules.app.wait_notes import WaitNotes
 from modules.context.prompts import lead_opening, lead_prompt
 from modules.context.session import Session
@@ -82,6 +83,7 @@ from modules.team.supervisor import Supervisor
 from modules.team.task_board import TaskBoard
 from tools.catalog import LANE_TOOLS, LEAD_TOOLS
 from tools.crew_context import CrewContext
+from tools.subagent import SUBAGENT_TOOL
 
 USER_HOOKS = "hooks.json"
 
@@ -154,6 +156,26 @@ def join_lead(run: Run) -> LeadAgent:
     temporary = house.paths.temporary / LEAD
     lane = lead_lane(house, temporary)
     run.at_end(lane.background.stop_all)
+
+    def standing() -> Standing:
+        return Standing(
+            agent=LEAD,
+            role="",
+            is_worker=False,
+            is_jailed=house.sandbox.is_jail,
+            mode=house.permissions.mode,
+            ground=_ground(house.paths, house.environment, house.settings, temporary),
+        )
+
+    superior = Superior(
+        session=session,
+        model=house.settings.model,
+        task=None,
+        standing=standing,
+        lane=lane,
+        crew=run.crew,
+        allowed=None,
+    )
     pool = make_pool(
         house,
         session=session,
@@ -164,15 +186,10 @@ def join_lead(run: Run) -> LeadAgent:
             crew=CrewContext(
                 agent=LEAD, crew=run.crew, wish_compaction=lambda focus: brain.compactor.wish(focus)
             ),
+            subagent_tools=(SUBAGENT_TOOL,),
+            subagents=SubAgents(house, superior),
         ),
-        standing=lambda: Standing(
-            agent=LEAD,
-            role="",
-            is_worker=False,
-            is_jailed=house.sandbox.is_jail,
-            mode=house.permissions.mode,
-            ground=_ground(house.paths, house.environment, house.settings, temporary),
-        ),
+        standing=standing,
     )
     brain = house.models.brain(
         house.settings.model,

@@ -8,22 +8,20 @@ import contextlib
 import os
 import sys
 from collections.abc import Mapping
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
+from typing import Any
 
 from modules.agent.limits import Limits
-from modules.agent.loop import run_turn
+from modules.agent.loop import TurnEnd, run_turn
 from modules.agent.noted_brain import NotedBrain
 from modules.agent.schema import read_input
+from modules.agent.subagent import run_subagent
+from modules.app.lead_line import LeadGone, LeadLine
 from modules.records.errors import ModelFault
 from modules.records.messages import Message, ModelReply, ToolCall
 from modules.records.protocol import (
     LONGEST_LINE_BYTES,
-    AnyLeadMessage,
-    AnyWorkerMessage,
     Assigned,
     Beat,
     Close,
@@ -34,127 +32,108 @@ from modules.records.protocol import (
     Next,
     Open,
     Replied,
-    Run,
     Think,
     TurnOver,
+    Via,
 )
-from modules.records.record import to_json
 from modules.records.tooling import Tool, ToolResult
 from modules.safety.fence import Fence
 from tools.catalog import LANE_TOOLS
 from tools.lane_context import LaneContext
-
-AnswerT = TypeVar("AnswerT", Replied, Kept, Next)
-
-
-class LeadGone(Exception):
-    """The lead closed the pipe."""
-
-
-class LeadLine:
-    """The worker's end of the pipe: numbered questions, each awaiting its answer."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._numbers = count(1)
-        self._open: dict[int, asyncio.Future[AnyLeadMessage]] = {}
-        self._is_deaf = False
-        """True once nobody listens any more: no answer would ever come."""
-        self._decoder = msgspec.json.Decoder(AnyLeadMessage)
-
-    def send(self, message: AnyWorkerMessage) -> None:
-        """Sends a message that wants no answer."""
-        self._writer.write(to_json(message) + b"\n")
-
-    def next_number(self) -> int:
-        """Returns the number of the next question."""
-        return next(self._numbers)
-
-    async def receive(self) -> AnyLeadMessage:
-        """Returns the next message; raises LeadGone at the pipe's end."""
-        line = await self._reader.readline()
-        if not line:
-            raise LeadGone
-        return self._decoder.decode(line)
-
-    async def listen(self) -> None:
-        """Hands answers to whoever waits for them; ends only by raising LeadGone."""
-        try:
-            while True:
-                message = await self.receive()
-                if not isinstance(message, Assigned):
-                    self._open.pop(message.seq).set_result(message)
-        finally:
-            self._is_deaf = True
-
-    async def ask_gate(self, question: Open | Close) -> Run | Done:
-        """Asks about a call."""
-        answer = await self._ask(question.seq, question)
-        if not isinstance(answer, Run | Done):
-            raise TypeError(f"The lead answered {question!r} with {answer!r}.")
-        return answer
-
-    async def ask(self, question: Think | Keep | TurnOver, answer_type: type[AnswerT]) -> AnswerT:
-        """Asks about the conversation."""
-        answer = await self._ask(question.seq, question)
-        if not isinstance(answer, answer_type):
-            raise TypeError(f"The lead answered {question!r} with {answer!r}.")
-        return answer
-
-    async def _ask(self, seq: int, question: AnyWorkerMessage) -> AnyLeadMessage:
-        if self._is_deaf:
-            raise LeadGone
-        future: asyncio.Future[AnyLeadMessage] = asyncio.get_running_loop().create_future()
-        self._open[seq] = future
-        self.send(question)
-        return await future
+from tools.subagent import MOST_AT_ONCE, SUBAGENT_TOOL, SubagentInput
 
 
 class RemoteBrain:
     """The worker's model: the lead keeps the conversation and asks."""
 
-    def __init__(self, line: LeadLine) -> None:
+    def __init__(self, line: LeadLine, via: Via = ()) -> None:
         self._line = line
+        self._via = via
 
     async def reply(self, incoming: Message) -> ModelReply:
         """Returns the model's answer to the conversation and `incoming`."""
-        question = Think(seq=self._line.next_number(), incoming=incoming)
+        question = Think(seq=self._line.next_number(), incoming=incoming, via=self._via)
         return (await self._line.ask(question, Replied)).reply
 
     async def keep(self, incoming: Message) -> None:
         """Adds `incoming` to the conversation."""
-        await self._line.ask(Keep(seq=self._line.next_number(), incoming=incoming), Kept)
+        question = Keep(seq=self._line.next_number(), incoming=incoming, via=self._via)
+        await self._line.ask(question, Kept)
 
 
 class RemoteHands:
     """The worker's tools: the lead's gate decides, the lane's tools run here."""
 
     def __init__(
-        self, line: LeadLine, tools: Mapping[str, Tool[Any, LaneContext]], context: LaneContext
+        self,
+        line: LeadLine,
+        tools: Mapping[str, Tool[Any, LaneContext]],
+        context: LaneContext,
+        via: Via = (),
     ) -> None:
         self._line = line
         self._tools = tools
         self._context = context
+        self._via = via
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Takes one call through the lead's gate."""
-        answer = await self._line.ask_gate(Open(seq=self._line.next_number(), call=call))
+        opening = Open(seq=self._line.next_number(), call=call, via=self._via)
+        answer = await self._line.ask_gate(opening)
         if isinstance(answer, Done):
             return answer.result
         result = await self._run_here(answer.call)
-        closing = Close(seq=self._line.next_number(), call_id=call.call_id, result=result)
+        closing = Close(
+            seq=self._line.next_number(), call_id=call.call_id, result=result, via=self._via
+        )
         closed = await self._line.ask_gate(closing)
         if not isinstance(closed, Done):
             raise TypeError(f"The lead answered {closing!r} with {closed!r}.")
         return closed.result
 
+    def overlaps(self, call: ToolCall) -> bool:
+        """Returns whether the call may run beside others of the same answer."""
+        tool = SUBAGENT_TOOL if call.name == SUBAGENT_TOOL.name else self._tools.get(call.name)
+        return tool is not None and tool.overlaps
+
     async def _run_here(self, call: ToolCall) -> ToolResult:
-        tool = self._tools[call.name]
         try:
+            if call.name == SUBAGENT_TOOL.name:
+                given = read_input(call.name, SUBAGENT_TOOL.input, call.input)
+                return await SUBAGENT_TOOL.run(given, RemoteDelegate(self, call.call_id))
+            tool = self._tools[call.name]
             return await tool.run(read_input(call.name, tool.input, call.input), self._context)
         except ModelFault as error:
             return ToolResult(text=str(error), is_error=True)
+
+    async def run_subagent(self, call_id: str, given: SubagentInput) -> ToolResult:
+        """Runs the sub-agent that a cleared call asked for."""
+        line, via = self._line, (*self._via, call_id)
+        context = self._context.afresh()
+        brain = NotedBrain(RemoteBrain(line, via), context.background.endings)
+
+        async def after(end: TurnEnd) -> Message | None:
+            return await _turn_over(line, end, via)
+
+        async with self._slots:
+            try:
+                hands = RemoteHands(line, self._tools, context, via)
+                return await run_subagent(brain, hands, given.prompt, after=after)
+            finally:
+                await context.background.stop_all()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDelegate:
+    """Runs the sub-agent of one cleared call."""
+
+    hands: RemoteHands
+    call_id: str
+
+    async def run_subagent(self, given: SubagentInput) -> ToolResult:
+        """Runs it to its end and returns its last words."""
+        return await self.hands.run_subagent(self.call_id, given)
 
 
 async def work(line: LeadLine) -> None:
@@ -183,8 +162,14 @@ async def _take_turns(
 ) -> None:
     while opening is not None:
         end = await run_turn(brain, hands, opening, Limits())
-        over = TurnOver(seq=line.next_number(), text=end.text, failure=end.failure or end.awaits)
-        opening = (await line.ask(over, Next)).opening
+        opening = await _turn_over(line, end, ())
+
+
+async def _turn_over(line: LeadLine, end: TurnEnd, via: Via) -> Message | None:
+    """Tells the lead of a turn's end and returns what begins the next one."""
+    failure = end.failure or end.awaits
+    over = TurnOver(seq=line.next_number(), text=end.text, failure=failure, via=via)
+    return (await line.ask(over, Next)).opening
 
 
 async def _beat(line: LeadLine, seconds: float) -> None:

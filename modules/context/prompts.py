@@ -54,6 +54,16 @@ def worker_prompt(
     )
 
 
+def subagent_prompt(*, name: str, caller: str, root: str, only_reads: bool) -> str:
+    """Returns what a sub-agent's model is told at the head of every request."""
+    may = (
+        "You only read: you have no tool that changes anything, and commands that would are denied."
+        if only_reads
+        else "You may change what your caller may. Commit and hand in nothing; your caller does."
+    )
+    return _filled("subagent.md", name=name, caller=caller, root=root, may=may)
+
+
 def task_opening(task: Task, *, previous: str) -> str:
     """Returns a worker's first message: the task, and what is known of earlier attempts."""
     draft = task.draft

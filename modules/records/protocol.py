@@ -8,6 +8,9 @@ from modules.records.record import Record
 from modules.records.tooling import ToolResult
 
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
+Via = tuple[str, ...]
+"""Whose conversation something belongs to: the ids of the calls that lead to a sub-agent, outermost
+first; empty for the worker itself."""
 
 
 class StopLimits(Record):
@@ -44,6 +47,7 @@ class Think(WorkerMessage, tag="think"):
 
     seq: int
     incoming: Message
+    via: Via = ()
 
 
 class Keep(WorkerMessage, tag="keep"):
@@ -51,6 +55,7 @@ class Keep(WorkerMessage, tag="keep"):
 
     seq: int
     incoming: Message
+    via: Via = ()
 
 
 class Open(WorkerMessage, tag="open"):
@@ -58,6 +63,7 @@ class Open(WorkerMessage, tag="open"):
 
     seq: int
     call: ToolCall
+    via: Via = ()
 
 
 class Close(WorkerMessage, tag="close"):
@@ -66,6 +72,7 @@ class Close(WorkerMessage, tag="close"):
     seq: int
     call_id: str
     result: ToolResult
+    via: Via = ()
 
 
 class TurnOver(WorkerMessage, tag="turn_over"):
@@ -74,6 +81,7 @@ class TurnOver(WorkerMessage, tag="turn_over"):
     seq: int
     text: str
     failure: str = ""
+    via: Via = ()
 
 
 class Beat(WorkerMessage, tag="beat"):

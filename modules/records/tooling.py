@@ -44,5 +44,7 @@ class Tool(Generic[InputT, ContextT]):
     subject: Callable[[InputT], Subject]
     """What the call would touch, for the gate."""
     run: Callable[[InputT, ContextT], Awaitable[ToolResult]]
+    overlaps: bool = False
+    """True where calls of one answer may run at once."""
     least_risk: Risk = Risk.SAFE
     """What every call of it risks at the least; plan mode offers only what may be safe."""

@@ -103,7 +103,7 @@ def _allows(rule: Rule, call: Call) -> bool:
         case ToolSubject():
             if rule.pattern is None:
                 return True
-            return rule.tool == "Agent" and matches_agent(rule.pattern, call.given)
+            return rule.tool == "Agent" and matches_agent(rule.pattern, call.tool, call.given)
         case ShellSubject():
             return False
         case _:
@@ -134,7 +134,7 @@ def _restricts_tool(rule: Rule, call: Call) -> bool:
     if rule.pattern is None:
         return True
     if rule.tool == "Agent":
-        return matches_agent(rule.pattern, call.given)
+        return matches_agent(rule.pattern, call.tool, call.given)
     return matches_parameter(rule.pattern, call.given)
 
 

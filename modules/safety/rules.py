@@ -11,7 +11,7 @@
    `~/x` from the home, `/x` from the checkout or lane, anything else from there at any depth.
    Allowing needs the path as given and as resolved to match, denying one of them.
 5. `WebFetch(domain:x)`, `*.x` for what lies below x. `mcp__server`, `mcp__server__tool`.
-   `Agent(name)`. `Tool(parameter:value)` denies or asks only.
+   `Agent(name)`, of sub-agents `Agent(kind)`. `Tool(parameter:value)` denies or asks only.
 6. `bash:run` and the like grant, deny or ask by category.
 """
 
@@ -36,7 +36,7 @@ _CANONICAL = {
     **dict.fromkeys(("delete", "delete_file"), "Delete"),
     **dict.fromkeys(("list_dir", "ls"), "LS"),
     **dict.fromkeys(("web_fetch", "webfetch"), "WebFetch"),
-    **dict.fromkeys(("agent", "spawn_teammate", "assign_task"), "Agent"),
+    **dict.fromkeys(("agent", "task", "subagent", "spawn_teammate", "assign_task"), "Agent"),
     "grep": "Grep",
     "glob": "Glob",
 }
@@ -221,6 +221,8 @@ def matches_parameter(pattern: str, given: dict[str, object]) -> bool:
     return _wildcard(value, word_end=False).fullmatch(str(given[name])) is not None
 
 
-def matches_agent(pattern: str, given: dict[str, object]) -> bool:
-    """True when a call starts or tasks the agent of that name."""
+def matches_agent(pattern: str, tool: str, given: dict[str, object]) -> bool:
+    """True when a call starts or tasks the agent of that name, or a sub-agent of that kind."""
+    if tool == "subagent":
+        return given.get("kind", "explore") == pattern
     return any(given.get(key) == pattern for key in ("name", "teammate", "to", "agent"))

@@ -33,6 +33,7 @@ from modules.records.protocol import (
     Run,
     Think,
     TurnOver,
+    Via,
 )
 from modules.records.record import to_json
 from modules.records.tooling import ToolResult
@@ -42,7 +43,7 @@ Question = Think | Keep | Open | Close | TurnOver
 
 
 class Desk(Protocol):
-    """What the lead does for the agent of one attempt."""
+    """What the lead does for the agent of one attempt, and for its sub-agents (`via`)."""
 
     def greet(self, pid: int) -> Assigned:
         """Returns the assignment of the worker that came up."""
@@ -52,23 +53,23 @@ class Desk(Protocol):
         """Notes that the worker lives."""
         ...
 
-    async def think(self, incoming: Message) -> ModelReply:
+    async def think(self, incoming: Message, via: Via) -> ModelReply:
         """Returns the model's answer."""
         ...
 
-    async def keep(self, incoming: Message) -> None:
+    async def keep(self, incoming: Message, via: Via) -> None:
         """Adds a message to the conversation."""
         ...
 
-    async def open(self, call: ToolCall) -> ToolCall | ToolResult:
+    async def open(self, call: ToolCall, via: Via) -> ToolCall | ToolResult:
         """Returns the call as the worker may run it, or the result when it may not or need not."""
         ...
 
-    async def close(self, call_id: str, result: ToolResult) -> ToolResult:
+    async def close(self, call_id: str, result: ToolResult, via: Via) -> ToolResult:
         """Returns the result as the model is to see it."""
         ...
 
-    async def turn_over(self, text: str, failure: str) -> Message | None:
+    async def turn_over(self, text: str, failure: str, via: Via) -> Message | None:
         """Returns what the worker should do next, None when it is done."""
         ...
 
@@ -164,20 +165,20 @@ class Broker:
 
     async def _answer_to(self, message: Question) -> AnyLeadMessage:
         match message:
-            case Think(seq=seq, incoming=incoming):
-                return Replied(seq=seq, reply=await self._desk.think(incoming))
-            case Keep(seq=seq, incoming=incoming):
-                await self._desk.keep(incoming)
+            case Think(seq=seq, incoming=incoming, via=via):
+                return Replied(seq=seq, reply=await self._desk.think(incoming, via))
+            case Keep(seq=seq, incoming=incoming, via=via):
+                await self._desk.keep(incoming, via)
                 return Kept(seq=seq)
-            case Open(seq=seq, call=call):
-                opened = await self._desk.open(call)
+            case Open(seq=seq, call=call, via=via):
+                opened = await self._desk.open(call, via)
                 if isinstance(opened, ToolCall):
                     return Run(seq=seq, call=opened)
                 return Done(seq=seq, result=opened)
-            case Close(seq=seq, call_id=call_id, result=result):
-                return Done(seq=seq, result=await self._desk.close(call_id, result))
-            case TurnOver(seq=seq, text=text, failure=failure):
-                return Next(seq=seq, opening=await self._desk.turn_over(text, failure))
+            case Close(seq=seq, call_id=call_id, result=result, via=via):
+                return Done(seq=seq, result=await self._desk.close(call_id, result, via))
+            case TurnOver(seq=seq, text=text, failure=failure, via=via):
+                return Next(seq=seq, opening=await self._desk.turn_over(text, failure, via))
             case _:
                 assert_never(message)
 

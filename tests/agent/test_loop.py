@@ -126,6 +126,49 @@ def test_calls_that_differ_go_on_to_the_step_limit_and_their_results_are_kept() 
     assert brain.messages[-1] == told(output("c3", "c3"))
 
 
+def aside(call_id: str) -> ToolCall:
+    return ToolCall(call_id=call_id, name="aside")
+
+
+def test_neighbours_that_may_overlap_run_at_once_and_answer_in_their_order() -> None:
+    brain = FakeBrain(answer(call("a"), aside("b"), aside("c"), call("d")), answer("done"))
+    hands = FakeHands()
+    hands.ends_after = {"b": "c"}
+
+    assert turn(brain, hands) == TurnEnd(text="done")
+    assert hands.began == ["a", "b", "c", "d"]
+    assert hands.ran == ["a", "c", "b", "d"]
+    assert brain.messages[2] == told(*(output(name, name) for name in "abcd"))
+
+
+def test_calls_that_may_not_overlap_run_one_after_the_other() -> None:
+    brain = FakeBrain(answer(aside("a"), call("b"), aside("c")), answer("done"))
+    hands = FakeHands()
+
+    assert turn(brain, hands) == TurnEnd(text="done")
+    assert (hands.began, hands.ran) == (["a", "b", "c"], ["a", "b", "c"])
+
+
+def test_error_of_one_call_ends_those_beside_it_first() -> None:
+    def fail(one: ToolCall) -> ToolResult:
+        raise LookupError("a bug")
+
+    hands = FakeHands(fail)
+    hands.hangs_at = "a"
+
+    with pytest.raises(LookupError, match="a bug"):
+        turn(FakeBrain(answer(aside("a"), aside("b"))), hands)
+    assert hands.began == ["a", "b"]
+
+
+def test_cancelled_turn_keeps_the_result_of_a_call_that_ended_beside_one_that_did_not() -> None:
+    messages = cancelled_at("a", FakeBrain(answer(aside("a"), aside("b"))))
+
+    assert messages[-1] == told(
+        ToolOutput(call_id="a", text=INTERRUPTED, is_error=True), output("b", "b")
+    )
+
+
 def cancelled_at(call_id: str, brain: FakeBrain) -> list[Message]:
     """Runs a turn, cancels it while a call hangs, and returns the conversation."""
 

@@ -50,6 +50,19 @@ def test_task_that_spent_its_own_budget_stops_alone() -> None:
     budget.reserve("w2", 2)
 
 
+def test_what_a_sub_agent_spends_counts_for_its_task_and_its_worker() -> None:
+    budget = make([], worker=Limit(tokens=50), task=Limit(tokens=90))
+
+    budget.reserve("w1/explore-1", 1)
+    budget.pay("w1/explore-1/explore-1", 1, used(50), None)
+
+    with pytest.raises(BudgetSpent, match="worker w1 "):
+        budget.reserve("w1", 2)
+    budget.pay("w2/general-1", 1, used(40), None)
+    with pytest.raises(BudgetSpent, match="task 1 "):
+        budget.reserve("w3/explore-1", 1)
+
+
 def test_worker_that_spent_its_own_budget_stops_whatever_it_works_on() -> None:
     budget = make([], worker=Limit(usd=1.0))
 

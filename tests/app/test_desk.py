@@ -14,6 +14,8 @@ from modules.app.desk import STALE, WorkerDesk
 from modules.app.event_bus import EventBus
 from modules.app.hand_in import HandIn
 from modules.app.merging import MergeDriver
+from modules.app.remote_subagents import RemoteSubAgents
+from modules.app.subagents import SubAgent
 from modules.context.session import Session
 from modules.records.decisions import Mode, Risk, ToolSubject
 from modules.records.errors import ModelFault
@@ -43,6 +45,7 @@ from tests.fakes.compaction import FakeNeeds
 from tests.fakes.gate import FakeAsker, FakeHooks, FakeWatcher, Order
 from tests.repos import NOW, make_repo
 from tests.team.queue_case import QueueCase
+from tools.subagent import SubagentInput
 
 LEASE = timedelta(seconds=0)
 """So short that every sign of life renews it."""
@@ -76,6 +79,13 @@ class SlowReview:
     async def objection(self, submission: Submission) -> str:
         self._meanwhile()
         return ""
+
+
+class NoSubAgents:
+    """Nobody asks for one."""
+
+    def make(self, given: SubagentInput) -> SubAgent:
+        raise AssertionError(given)
 
 
 class Parrot:
@@ -165,6 +175,7 @@ class Office:
                 beat_seconds=1.0,
             ),
             lease=LEASE,
+            subagents=RemoteSubAgents(NoSubAgents()),
             clash_letters=self._clash_letters,
             on_greet=lambda: None,
             hand_in=self.hand_in,

@@ -1,6 +1,7 @@
 """A model and hands for the loop, both told beforehand what to do."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from modules.context.pairing import paired
@@ -35,16 +36,29 @@ class FakeHands:
     ) -> None:
         self._act = act
         self.ran: list[str] = []
+        """In the order in which they ended."""
+        self.began: list[str] = []
+        self.ends_after: dict[str, str] = {}
+        """Calls that end only once another has."""
+        self._ended: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.hangs_at = ""
         """Id of the call that never ends."""
         self.hanging = asyncio.Event()
 
+    def overlaps(self, call: ToolCall) -> bool:
+        """Calls of the tool `aside` may run at once."""
+        return call.name == "aside"
+
     async def run(self, call: ToolCall) -> ToolResult:
         """Runs one call."""
+        self.began.append(call.call_id)
         if call.call_id == self.hangs_at:
             self.hanging.set()
             await asyncio.get_running_loop().create_future()
+        if call.call_id in self.ends_after:
+            await self._ended[self.ends_after[call.call_id]].wait()
         self.ran.append(call.call_id)
+        self._ended[call.call_id].set()
         return self._act(call)
 
 

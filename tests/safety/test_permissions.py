@@ -322,6 +322,22 @@ def test_decide_when_other_tools_have_rules_then_they_hold() -> None:
     assert decide(LEAD, "board_post_task", post, ToolSubject(risk=Risk.SAFE), given).rule
 
 
+def test_decide_when_a_sub_agent_is_asked_for_then_rules_know_it_by_its_kind() -> None:
+    def asked_for(given: dict[str, str], denied: str) -> Behavior:
+        safe = ToolSubject(risk=Risk.SAFE)
+        return decide(WORKER, "subagent", given, safe, rules(deny=(denied,))).behavior
+
+    general = {"prompt": "x", "kind": "general"}
+    assert [asked_for(general, f"Agent({kind})") for kind in ("general", "explore")] == [
+        DENY,
+        ALLOW,
+    ]
+    assert [asked_for({"prompt": "x"}, rule) for rule in ("Agent(explore)", "Agent")] == [
+        DENY,
+        DENY,
+    ]
+
+
 def test_decide_when_a_folder_is_listed_then_it_is_no_file_to_refuse() -> None:
     root = PathSubject(path=".", op="read")
 

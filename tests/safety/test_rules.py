@@ -120,6 +120,7 @@ def test_matches_domain_when_a_pattern_is_given_then(
         ("Read", "grep", False, True),
         ("Grep", "read_file", True, False),
         ("Agent", "spawn_teammate", False, True),
+        ("Task", "subagent", False, True),
         ("mcp__db", "mcp__db__query", False, True),
         ("mcp__db__*", "mcp__db__query", False, True),
         ("mcp__db__query", "mcp__db__query", False, True),

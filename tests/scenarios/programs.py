@@ -164,7 +164,7 @@ def worker(task: str, *turns: Mapping[str, Any]) -> dict[str, Any]:
     return {"agent": "*", "task": task, "turns": list(turns)}
 
 
-def calls(*made: Mapping[str, Mapping[str, Any]], **rest: str) -> dict[str, Any]:
+def calls(*made: Mapping[str, Mapping[str, Any]], **rest: Any) -> dict[str, Any]:
     """Returns a turn that makes calls."""
     return {"call": list(made), **rest}
 

@@ -30,7 +30,7 @@ from tests.tools.lanes import processes_named
 
 pytestmark = pytest.mark.slow
 
-GONE_SECONDS = 10.0
+GONE_SECONDS = 30.0
 
 
 @pytest.fixture

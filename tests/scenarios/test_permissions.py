@@ -1,12 +1,16 @@
 """The gate as a whole: rules, hooks and trust hold for every call, wherever it comes from."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from modules.records.tasks import TaskDraft
+from modules.store.paths import Paths
 from tests.scenarios.programs import (
     PASSING,
     PROJECT,
@@ -17,11 +21,14 @@ from tests.scenarios.programs import (
     calls,
     commit,
     crewyard,
+    eventually,
     git,
     heard,
     make_repository,
     make_script,
     post,
+    processes_in,
+    started,
     submit,
     worker,
     write,
@@ -67,18 +74,115 @@ def work(repository: Path, spec: str, *options: str, **environment: str) -> Ende
     )
 
 
-def test_one_hook_and_one_rule_stop_lead_worker_and_mcp_tool_alike(
-    tmp_path: Path, own_environment: Path
-) -> None:
-    log = tmp_path / "hook log.jsonl"
+class Attempted:
+    """What every agent tries, by every way to run something, and where it leaves its marks."""
+
+    def __init__(self, who: str, place: str) -> None:
+        self._who = who
+        self._place = place
+
+    def tries(self) -> list[dict[str, Any]]:
+        """Returns calls that are fine, forbidden by a hook, and ruled out by a rule."""
+        return [
+            *(bash(self._line("bash", words)) for words in WORDS),
+            *({"background_run": {"command": self._line("background", w)}} for w in WORDS),
+            *({"mcp__echo__echo": {"text": f"{words} by MCP"}} for words in WORDS[:2]),
+            {"mcp__echo__now": {}},
+        ]
+
+    def _line(self, how: str, words: str) -> str:
+        mark = f"{self._who} {how} {words}".replace(" ", "-")
+        code = f"p = Path({self._place}); p.mkdir(exist_ok=True); (p / {mark!r}).touch()"
+        return f'echo {words}; python3 -c "import os; from pathlib import Path; {code}"'
+
+
+WORDS = ("fine", "forbidden", "ruled out")
+AGENTS = ("alone", "below", "deep")
+"""An agent, its sub-agent, and that one's own."""
+UNTIL = "until git show-ref -q refs/tags/go-on; do sleep 0.05; done"
+
+
+def chain(who: str, place: str) -> list[list[dict[str, Any]]]:
+    """Returns the calls of an agent and of two sub-agents below it, the outermost first."""
+    further: dict[str, Any] = {"subagent": {"prompt": "Try all.", "kind": "general"}}
+    tries = [Attempted(f"{who} {agent}", place).tries() for agent in AGENTS]
+    return [[*tries[0], further], [*tries[1], further], tries[2]]
+
+
+def trying(tmp_path: Path) -> str:
+    """Returns the SPEC of a lead, a worker, and sub-agents of each, which all try everything."""
+    lead, worker_calls = chain("lead", "os.environ['TMPDIR'], 'made'"), chain("worker", "'made'")
+    below = [
+        {"agent": f"{caller}/general-1{depth}", "turns": [calls(*made), {"say": "Tried below."}]}
+        for caller, chained in (("lead", lead), ("w1", worker_calls))
+        for depth, made in (("", chained[1]), ("/general-1", chained[2]))
+    ]
+    return make_script(
+        tmp_path / "trying",
+        [
+            *below,
+            {
+                "agent": "lead",
+                "turns": [
+                    calls(*lead[0], {"board_post_task": {"subject": "second"}}),
+                    {"expect": "completed", "say": "Tried."},
+                ],
+            },
+            worker(
+                "first",
+                calls(bash(UNTIL)),
+                calls(*worker_calls[0]),
+                calls(commit("tried"), expect="Tried below"),
+                calls(submit()),
+            ),
+            worker("second", calls(submit(no_changes_reason="Nothing to do."))),
+        ],
+    )
+
+
+def marks(repository: Path) -> set[str]:
+    """Returns the marks on disk: the worker's in what has landed, the lead's in its own tmp."""
+    landed = git(repository, "ls-tree", "-r", "--name-only", "refs/crewyard/landed/main", "made/")
+    own = (Paths(repository).temporary / "lead" / "made").iterdir()
+    return {Path(name).name for name in landed.split("\n")} | {path.name for path in own}
+
+
+def marks_of(*words: str) -> set[str]:
+    """Returns the marks of everybody who could run a command with these words, by either way."""
+    return {
+        f"{who} {agent} {how} {word}".replace(" ", "-")
+        for who in ("lead", "worker")
+        for agent in AGENTS
+        for how in ("bash", "background")
+        for word in words
+    }
+
+
+def try_all_after_a_killed_lead(repository: Path, tmp_path: Path) -> Ended:
+    """Has the first lead killed while its worker waits; the next one goes on with that worker."""
+    spec = trying(tmp_path)
+    post(repository, TaskDraft(subject="first"))
+    common = ("--json", "--mode", "yolo", "--check", PASSING, "--model")
+
+    with started("work", *common, spec, cwd=repository) as program:
+        program.wait_for("bash until")
+        os.kill(program.process.pid, signal.SIGKILL)
+        program.process.wait()
+        eventually(lambda: not processes_in(repository))
+    git(repository, "tag", "go-on")
+    return crewyard("-p", "try", *common, spec, cwd=repository)
+
+
+def make_guarded(folder: Path, log: Path) -> Path:
+    """Makes a repository that brings a hook and an MCP server along."""
     line = f'"{sys.executable}" guard.py "{log}"'
     hook = {
         "matcher": "bash|mcp__echo__.*",
         "hooks": [{"type": "command", "command": line}],
     }
     server = {"command": sys.executable, "args": [str(ECHO_SERVER)]}
-    repository = make_repository(
-        tmp_path / "My Proj ä (1)",
+    return make_repository(
+        folder,
         {
             **FILES,
             "guard.py": GUARD,
@@ -86,42 +190,62 @@ def test_one_hook_and_one_rule_stop_lead_worker_and_mcp_tool_alike(
             ".mcp.json": json.dumps({"mcpServers": {"echo": server}}),
         },
     )
-    assert crewyard("trust", "add", cwd=repository).code == 0
-    settle(own_environment, allow=["mcp__echo"], deny=["bash(echo ruled out*)", "mcp__echo__now"])
-    tried = [
-        *(bash(f"echo {words}") for words in ("fine", "forbidden", "ruled out")),
-        *({"mcp__echo__echo": {"text": words}} for words in ("also fine", "also forbidden")),
-        {"mcp__echo__now": {}},
-    ]
-    spec = make_script(
-        tmp_path,
-        [
-            {
-                "agent": "lead",
-                "turns": [
-                    calls(*tried, {"board_post_task": {"subject": "try"}}),
-                    {"expect": "completed without changes", "say": "Tried."},
-                ],
-            },
-            worker("try", calls(*tried), calls(submit(no_changes_reason="Only tried."))),
-        ],
-    )
 
-    ended = crewyard("-p", "try", "--json", "--check", PASSING, "--model", spec, cwd=repository)
+
+def test_without_hook_and_rule_every_agent_runs_everything(
+    tmp_path: Path, own_environment: Path
+) -> None:
+    """What the next test shows stopped."""
+    repository = make_guarded(tmp_path / "sample", tmp_path / "log")
+    (repository / ".hooks.json").unlink()
+    git(repository, "commit", "-qam", "no hooks")
+    assert crewyard("trust", "add", cwd=repository).code == 0
+
+    ended = try_all_after_a_killed_lead(repository, tmp_path)
 
     assert ended.code == 0, ended
-    for session in ("lead-*", "t1-1-*"):
+    assert marks(repository) == marks_of(*WORDS)
+    for session in (*SESSIONS, "lead-*", "t1-1-*"):
+        assert "forbidden by MCP" in heard(repository, session).split("\n")
+
+
+SESSIONS = ("sub-lead-*", "sub-t1-1-*")
+
+
+def test_one_hook_and_one_rule_stop_every_agent_and_every_way_to_run_alike(
+    tmp_path: Path, own_environment: Path
+) -> None:
+    """Lead, worker, sub-agents of each two deep, in the background, by MCP; after a new start."""
+    log = tmp_path / "hook log.jsonl"
+    repository = make_guarded(tmp_path / "My Proj ä (1)", log)
+    assert crewyard("trust", "add", cwd=repository).code == 0
+    settle(own_environment, deny=["bash(echo ruled out*)", "mcp__echo__now"])
+
+    ended = try_all_after_a_killed_lead(repository, tmp_path)
+
+    assert ended.code == 0, ended
+    assert marks(repository) == marks_of("fine")
+    agents = {"lead-*": 1, "t1-1-*": 1, "sub-lead-*": 2, "sub-t1-1-*": 2}
+    for session, count in agents.items():
         told = heard(repository, session).split("\n")
-        assert {"fine", "also fine"} <= set(told)
-        assert {"forbidden", "ruled out", "also forbidden"}.isdisjoint(told)
+        assert told.count("fine by MCP") == count
+        assert "forbidden by MCP" not in told
         denials = [line for line in told if line.startswith("Permission denied")]
-        assert len(denials) == 4
-        assert [FORBIDDEN in line for line in denials] == [True, False, True, False]
-        assert ["the rule" in line for line in denials] == [False, True, False, True]
+        by_hook = [FORBIDDEN in line for line in denials]
+        by_rule = ["the rule" in line for line in denials]
+        one_agent = ([True, False, True, False, True, False], [False, True] * 3)
+        assert (by_hook, by_rule) == tuple(kinds * count for kinds in one_agent)
     asked = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {call["tool_name"] for call in asked} == {"bash", "mcp__echo__echo"}
-    assert len([call for call in asked if "forbidden" in json.dumps(call["tool_input"])]) == 4
+    stopped = [call for call in asked if "forbidden" in json.dumps(call["tool_input"])]
+    assert {call["tool_name"] for call in stopped} == {"bash", "mcp__echo__echo"}
+    callers = ["", *(f"{who}/general-1{more}" for who in ("lead", "w1") for more in ("", DEEP))]
+    for caller in (*callers, "w1"):
+        assert len([call for call in stopped if call.get("agent_id", "") == caller]) == 3
+    assert len(stopped) == 18
     assert_nothing_left(repository)
+
+
+DEEP = "/general-1"
 
 
 def test_settings_of_a_repository_nobody_trusts_start_nothing(tmp_path: Path) -> None:

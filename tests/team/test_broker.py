@@ -23,6 +23,7 @@ from modules.records.protocol import (
     Run,
     Think,
     TurnOver,
+    Via,
 )
 from modules.records.tooling import ToolResult
 from modules.team.broker import MOST_OPEN_QUESTIONS, Broker, WorkerBroken, WorkerNotUp
@@ -64,20 +65,20 @@ class FakeDesk:
     def heard(self) -> None:
         self.asked.append(HEARD)
 
-    async def think(self, incoming: Message) -> ModelReply:
+    async def think(self, incoming: Message, via: Via) -> ModelReply:
         await self._wait()
         return REPLY
 
-    async def keep(self, incoming: Message) -> None:
+    async def keep(self, incoming: Message, via: Via) -> None:
         self.asked.append(incoming)
 
-    async def open(self, call: ToolCall) -> ToolCall | ToolResult:
+    async def open(self, call: ToolCall, via: Via) -> ToolCall | ToolResult:
         return call if call.name == "bash" else ToolResult(text="no", is_error=True)
 
-    async def close(self, call_id: str, result: ToolResult) -> ToolResult:
-        return ToolResult(text=f"{call_id}: {result.text}")
+    async def close(self, call_id: str, result: ToolResult, via: Via) -> ToolResult:
+        return ToolResult(text="/".join([*via, f"{call_id}: {result.text}"]))
 
-    async def turn_over(self, text: str, failure: str) -> Message | None:
+    async def turn_over(self, text: str, failure: str, via: Via) -> Message | None:
         return said(self.words) if text == "more" else None
 
     async def _wait(self) -> None:
