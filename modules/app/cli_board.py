@@ -11,11 +11,12 @@ from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Repo, folder_of
 from modules.app.cli_output import print_json, print_lines
+from modules.app.crew_file import crew_at_work
 from modules.app.opening import Opened, open_repository_at
 from modules.app.why import causes_of, words_of
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
-from modules.records.tasks import TaskDraft
+from modules.records.tasks import Task, TaskDraft
 from modules.team.task_board import BoardRefusal, TaskBoard, task_json
 from tools.board import task_line
 
@@ -49,9 +50,8 @@ def register(app: Typer) -> None:
 def why(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Tells who decided what about a task, when, and on what grounds."""
     opened = open_repository_at(folder_of(repo))
-    board = _board_of(opened)
-    task = _allowed(lambda: board.task(task_id))
-    tasks_now = {each.task_id: each for each in board.tasks()}
+    _allowed(lambda: _board_of(opened).task(task_id))
+    tasks_now = {task.task_id: task for task in _explained(opened)}
     causes = causes_of(opened.paths, tasks_now, task_id)
     if as_json:
         print_json([msgspec.to_builtins(cause) for cause in causes])
@@ -59,7 +59,7 @@ def why(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     for cause in causes:
         whose = f"task {cause.task} · " if cause.task != task_id else ""
         print_lines([f"{cause.at:%H:%M:%S} {whose}{cause.by} · {words_of(cause)}"])
-    print_lines([f"now      {task_line(task)}"])
+    print_lines([f"now      {task_line(tasks_now[task_id])}"])
 
 
 @tasks.command("add")
@@ -133,7 +133,8 @@ def replace(
 @tasks.command("list")
 def list_tasks(repo: Repo = HERE, as_json: Json = False) -> None:
     """Lists all tasks."""
-    found = _board(repo).tasks()
+    opened = open_repository_at(folder_of(repo))
+    found = _explained(opened)
     if as_json:
         print_json([task_json(task) for task in found])
     else:
@@ -144,7 +145,8 @@ def list_tasks(repo: Repo = HERE, as_json: Json = False) -> None:
 def show(task_id: TaskId, repo: Repo = HERE, as_json: Json = False) -> None:
     """Shows one task whole."""
     opened = open_repository_at(folder_of(repo))
-    task = _allowed(lambda: _board_of(opened).task(task_id))
+    _allowed(lambda: _board_of(opened).task(task_id))
+    task = next(task for task in _explained(opened) if task.task_id == task_id)
     if as_json:
         print_json(task_json(task))
         return
@@ -236,6 +238,11 @@ def _board(repo: Path) -> TaskBoard:
 
 def _board_of(opened: Opened) -> TaskBoard:
     return TaskBoard(opened.paths, clock=opened.clock)
+
+
+def _explained(opened: Opened) -> list[Task]:
+    """Returns all tasks, with what each waits for."""
+    return _board_of(opened).explained(there=[view.name for view in crew_at_work(opened.paths)])
 
 
 def _allowed(change: Callable[[], ResultT]) -> ResultT:

@@ -23,10 +23,9 @@ from modules.app.cli_options import (
     folder_of,
 )
 from modules.app.cli_output import print_json, print_lines
-from modules.app.crew_file import read_crew
+from modules.app.crew_file import crew_at_work, read_crew
 from modules.app.opening import Opened, open_repository_at
 from modules.app.report import usage_json
-from modules.records.crew import WorkerView
 from modules.records.messages import Usage
 from modules.store.locks import read_lead_pid
 from modules.team.queue_view import alarm_lines, read_entries, read_queue
@@ -91,7 +90,7 @@ def team(repo: Repo = HERE, as_json: Json = False) -> None:
         return
     lead = shown["lead"]
     lines = [f"lead: pid {lead['pid']}" if isinstance(lead, dict) else "lead: none runs here"]
-    lines += [worker_line(worker) for worker in _workers(opened)]
+    lines += [worker_line(worker) for worker in crew_at_work(opened.paths)]
     lines.append("board: " + _counts(shown["board"]))
     lines.append("queue: " + _counts(shown["queue"]))
     lines += alarm_lines(read_queue(opened.paths))
@@ -121,7 +120,7 @@ def team_json(opened: Opened) -> dict[str, object]:
                 "tools": None if worker.tools is None else list(worker.tools),
                 "mode": worker.mode,
             }
-            for worker in _workers(opened)
+            for worker in crew_at_work(opened.paths)
         ],
         "board": _count(
             str(task.status) for task in TaskBoard(opened.paths, clock=opened.clock).tasks()
@@ -129,13 +128,6 @@ def team_json(opened: Opened) -> dict[str, object]:
         "queue": _count(str(entry.status) for entry in read_entries(opened.paths)),
         "spend": usage_json(usage, cost),
     }
-
-
-def _workers(opened: Opened) -> tuple[WorkerView, ...]:
-    view = read_crew(opened.paths.crew)
-    if view is None or read_lead_pid(opened.paths.lead_lock) is None:
-        return ()
-    return view.workers
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

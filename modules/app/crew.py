@@ -22,8 +22,8 @@ from modules.records.tasks import Task, TaskDraft
 from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
-from modules.team.addresses import LEAD, everybody, recipients
-from modules.team.supervisor import Supervisor, is_crew_name
+from modules.team.addresses import LEAD, everybody, is_crew_name, recipients
+from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
 from tools.catalog import WORKER_TOOL_NAMES
 from tools.merge import REVIEW_ANSWERS, entry_line, entry_parts
@@ -79,8 +79,8 @@ class Crew:
             raise ModelFault(str(error)) from error
 
     def tasks(self) -> list[Task]:
-        """Returns all tasks."""
-        return self._house.board.tasks()
+        """Returns all tasks, with what each waits for."""
+        return self._house.board.explained(there=[worker.name for worker in self.workers()])
 
     def workers(self) -> list[WorkerView]:
         """Returns the crew."""

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import msgspec
 
-from modules.records.crew import CrewView
+from modules.records.crew import CrewView, WorkerView
+from modules.store.locks import read_lead_pid
+from modules.store.paths import Paths
 
 
 def read_crew(path: Path) -> CrewView | None:
@@ -13,3 +15,11 @@ def read_crew(path: Path) -> CrewView | None:
         return msgspec.json.decode(path.read_bytes(), type=CrewView)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
+
+
+def crew_at_work(paths: Paths) -> tuple[WorkerView, ...]:
+    """Returns the workers of the lead that runs now; nobody where none does."""
+    view = read_crew(paths.crew)
+    if view is None or read_lead_pid(paths.lead_lock) is None:
+        return ()
+    return view.workers

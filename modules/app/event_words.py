@@ -29,6 +29,7 @@ from modules.records.events import (
     TargetFails,
     TargetHeld,
     TaskChanged,
+    TaskStuck,
 )
 
 SHORT = 8
@@ -82,7 +83,14 @@ class Teller:
                 return _told(Tone.WARNING, f"the mode is {event.mode} now, {_reach(event)}")
             case ConversationCompacted():
                 return _told(Tone.QUIET, compaction_words(event))
-            case TargetHeld() | TargetFails() | ClashForeseen() | CrewHeld() | Noticed():
+            case (
+                TaskStuck()
+                | TargetHeld()
+                | TargetFails()
+                | ClashForeseen()
+                | CrewHeld()
+                | Noticed()
+            ):
                 return _told(Tone.WARNING, _warning(event))
             case _:
                 return None
@@ -155,8 +163,12 @@ class Teller:
         return f": {known.subject}" if known is not None else ""
 
 
-def _warning(event: TargetHeld | TargetFails | ClashForeseen | CrewHeld | Noticed) -> str:
+def _warning(
+    event: TaskStuck | TargetHeld | TargetFails | ClashForeseen | CrewHeld | Noticed,
+) -> str:
     match event:
+        case TaskStuck():
+            return f"task {event.task} does not get on: {event.why}"
         case TargetHeld():
             return f"{event.target} stays where it is: {event.why}"
         case TargetFails():

@@ -1,8 +1,8 @@
 """What of a run's events the lead's model is told, and how; pure.
 
-1. Told: a task that landed, completed without changes, failed, was parked or cancelled; a target
-   that could not follow, or does not pass its own check; a coming conflict; a crew that is held;
-   mail to the lead.
+1. Told: a task that landed, completed without changes, failed, was parked or cancelled, or that
+   does not get on; a target that could not follow, or does not pass its own check; a coming
+   conflict; a crew that is held; mail to the lead.
 2. Not told: starts, idling, heartbeats, queue positions. Status is data, it is read when wanted.
 3. Several events become one message.
 """
@@ -18,6 +18,7 @@ from modules.records.events import (
     TargetFails,
     TargetHeld,
     TaskChanged,
+    TaskStuck,
 )
 from modules.records.tasks import TaskStatus
 from modules.team.mailbox import without_our_tags
@@ -37,6 +38,8 @@ def event_line(event: AnyEvent) -> str:
         case TaskChanged(status=status) if status in _TOLD:
             line = f"task {event.task} ({event.subject}) {_what(event)}"
             return f"{line}, by {event.worker}" if event.worker else line
+        case TaskStuck():
+            return f"task {event.task} ({event.subject}) does not get on: {event.why}"
         case TargetHeld():
             return f"{event.target} could not follow what has landed: {event.why}"
         case TargetFails():

@@ -19,6 +19,7 @@ from modules.app.duties import guarded
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
+from modules.app.stuck_watch import StuckWatch
 from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import finish_closing, list_lanes
 from modules.records.crew import CrewView, WorkerView
@@ -30,8 +31,9 @@ from modules.safety.hook_matching import HookEvent
 from modules.store.files import write_atomically
 from modules.store.locks import LeadLock
 from modules.store.watch import changes
+from modules.team.addresses import is_crew_name
 from modules.team.board_rules import UNDER_WAY, current_claim
-from modules.team.supervisor import Supervisor, is_crew_name
+from modules.team.supervisor import Supervisor
 
 
 class Run:
@@ -55,7 +57,11 @@ class Run:
         self._landed: list[str] = []
         self._worker_tasks: dict[str, list[int]] = {}
         self._touched: set[int] = set()
+        self._stuck = StuckWatch(
+            house.board, house.events, there=lambda: [view.name for view in supervisor.members()]
+        )
         house.events.listen(self._take_event)
+        house.events.listen(self._stuck.take_event)
 
     @contextlib.asynccontextmanager
     async def at_work(self, *, server_seconds: float = 0.0) -> AsyncIterator[None]:
@@ -99,7 +105,7 @@ class Run:
         """Returns what the run came to so far; `error` is what ended it, if anything did."""
         return RunReport(
             result=result,
-            tasks=tuple(task for task in self.house.board.tasks() if task.task_id in self._touched),
+            tasks=tuple(task for task in self.crew.tasks() if task.task_id in self._touched),
             landed=tuple(self._landed),
             worker_tasks=self._worker_tasks,
             usage=self.house.budget.usage,
@@ -196,6 +202,7 @@ class Run:
             self.supervisor.run(),
             house.merging.run(),
             house.clashes.run(),
+            self._stuck.run(),
             self._watch_board(),
         ]
 
@@ -227,7 +234,6 @@ class Run:
         if isinstance(event, TaskChanged):
             self._touched.add(event.task)
             self.supervisor.wake()
-            self._tell_if_nobody_can(event)
         if isinstance(event, EntryChanged) and event.status == "merged":
             self._landed.append(event.landed_as)
         if isinstance(event, WorkerChanged):
@@ -235,17 +241,6 @@ class Run:
             if event.task is not None and event.task not in tasks:
                 tasks.append(event.task)
             self._write_crew()
-
-    def _tell_if_nobody_can(self, event: TaskChanged) -> None:
-        """Tells of a task that was given to a worker who is not there."""
-        if event.status != TaskStatus.PENDING:
-            return
-        assignee = self.house.board.task(event.task).draft.assignee
-        if assignee and assignee not in {worker.name for worker in self.supervisor.members()}:
-            self.house.events.notice(
-                f"Task {event.task} waits for the worker {assignee}, who is not there: "
-                "spawn that worker, or cancel the task."
-            )
 
     def _write_crew(self) -> None:
         budget = self.house.budget

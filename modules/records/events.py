@@ -103,6 +103,14 @@ class TaskChanged(Event, tag="task"):
     landed_as: str = ""
 
 
+class TaskStuck(Event, tag="task_stuck"):
+    """A task does not get on: nobody is there who may take it, or others go before it."""
+
+    task: int
+    subject: str
+    why: str
+
+
 class EntryChanged(Event, tag="entry"):
     """A merge queue entry stands elsewhere."""
 
@@ -189,6 +197,7 @@ AnyEvent = (
     | QuestionAsked
     | WorkerChanged
     | TaskChanged
+    | TaskStuck
     | EntryChanged
     | TargetHeld
     | TargetFails

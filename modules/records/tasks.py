@@ -71,6 +71,8 @@ class Task(Record):
     branch: str = ""
     base: str = ""
     """Commit the lane was made from."""
+    claimed_at: datetime | None = None
+    """When the last attempt began."""
     lease_until: datetime | None = None
     not_before: datetime | None = None
     """Earliest time of the next claim (back-off, parking)."""

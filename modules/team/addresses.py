@@ -6,12 +6,19 @@
 3. An address that nobody answers to is an error that names the people and the roles there are.
 """
 
+import re
 from collections.abc import Mapping
 
 from modules.records.errors import ModelFault
 
 LEAD = "lead"
 ROLE_PREFIX = "role:"
+_CREW_NAME = re.compile(r"w[1-9][0-9]*")
+
+
+def is_crew_name(name: str) -> bool:
+    """Returns whether the crew's own workers are named so."""
+    return _CREW_NAME.fullmatch(name) is not None
 
 
 def recipients(to: str, *, sender: str, roles: Mapping[str, str]) -> list[str]:

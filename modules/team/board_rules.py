@@ -1,4 +1,5 @@
-"""The rules of the task board; pure. What a task waits for is told in board_waits.
+"""The rules of the task board; pure. What a task waits for is told in board_waits, and which one is
+taken next in board_next.
 
 1. The state is the fold of the journal; `apply` is the fold, `refusal` says whether a record may
    be appended.
@@ -7,16 +8,13 @@
    land) or pending (release); anything not final → failed, parked, cancelled; failed, cancelled or
    parked → pending (retry). A landing completes a task wherever it stands: what has landed has
    landed.
-3. A claim needs: the task pending, or parked until a time that has come; a matching role; nothing
-   it waits for.
-4. A task without a role goes to any worker; a worker without a role takes any task. A task with an
-   assignee goes to that worker alone.
-5. Order of claims: urgency, which grows with age and falls a little with each failure; then id.
-6. A claim is (task, attempt, generation, worker). A record that carries another than the current
+3. A claim needs: the task pending, or parked until a time that has come; nothing it waits for.
+4. Urgency grows with age and falls a little with each failure.
+5. A claim is (task, attempt, generation, worker). A record that carries another than the current
    one is refused.
-7. Dependencies name tasks that exist; a cycle is refused with its path. An id is never used twice.
-8. An attempt that ends as a failure counts; at the allowed number the task is failed.
-9. A task is edited only while nobody is at it and it is not final; the edit must stand like a new
+6. Dependencies name tasks that exist; a cycle is refused with its path. An id is never used twice.
+7. An attempt that ends as a failure counts; at the allowed number the task is failed.
+8. A task is edited only while nobody is at it and it is not final; the edit must stand like a new
    one.
 """
 
@@ -66,6 +64,8 @@ class Board:
         self.under_way: set[int] = set()
         self.writers: set[int] = set()
         """Those of the tasks under way that say which files they touch."""
+        self.waiting_writers: set[int] = set()
+        """Those of the waiting tasks that do."""
         self.next_id = 1
         self._blocked: dict[int, str] | None = {}
 
@@ -74,7 +74,7 @@ class Board:
         twin = Board()
         twin.tasks, twin.next_id, twin._blocked = dict(self.tasks), self.next_id, None
         twin.waiting, twin.under_way = list(self.waiting), set(self.under_way)
-        twin.writers = set(self.writers)
+        twin.writers, twin.waiting_writers = set(self.writers), set(self.waiting_writers)
         return twin
 
     @property
@@ -93,10 +93,12 @@ class Board:
         self.take_id(task.task_id)
         if old is not None and old.status in CLAIMABLE:
             del self.waiting[bisect_left(self.waiting, _place(old))]
+        for ids in (self.under_way, self.writers, self.waiting_writers):
+            ids.discard(task.task_id)
         if task.status in CLAIMABLE:
             insort(self.waiting, _place(task))
-        self.under_way.discard(task.task_id)
-        self.writers.discard(task.task_id)
+            if task.draft.writes:
+                self.waiting_writers.add(task.task_id)
         if task.status in UNDER_WAY:
             self.under_way.add(task.task_id)
             if task.draft.writes:
@@ -136,7 +138,7 @@ def apply(board: Board, record: AnyBoardRecord) -> None:  # noqa: C901 (one arm 
         case TaskEdited(draft=draft):
             task = replace(task, draft=draft)
         case TaskClaimed(claim=claim, lease_until=lease_until):
-            task = _claimed(task, claim, lease_until)
+            task = _claimed(task, claim, lease_until, at=record.at)
         case LaneBound(lane=lane, branch=branch, base=base):
             task = replace(task, lane=lane, branch=branch, base=base)
         case LeaseRenewed(lease_until=lease_until):
@@ -219,15 +221,6 @@ def stale_reason(task: Task, claim: Claim) -> str:
     return ""
 
 
-def next_task(board: Board, *, worker: str, role: str, now: datetime) -> Task | None:
-    """Returns the task a worker should take now, None when there is none for it."""
-    for _, task_id in board.waiting:
-        task = board.tasks[task_id]
-        if _fits(task, worker, role) and not _wait_reason(board, task, now):
-            return task
-    return None
-
-
 def new_claim(task: Task, worker: str) -> Claim:
     """Returns the claim that begins the next attempt of `task`."""
     return Claim(
@@ -259,18 +252,9 @@ def urgency(task: Task) -> float:
     )
 
 
-def next_start(board: Board, after: datetime) -> datetime | None:
-    """Returns the earliest time later than `after` at which a waiting task may be claimed."""
-    times = (board.tasks[task_id].not_before for _, task_id in board.waiting)
-    return min((time for time in times if time is not None and time > after), default=None)
-
-
-def shown(board: Board, task: Task) -> Task:
-    """Returns the task as a person sees it: blocked is told from merely waiting."""
-    reason = board.blocked.get(task.task_id)
-    if task.status is not TaskStatus.PENDING or reason is None:
-        return task
-    return replace(task, status=TaskStatus.BLOCKED, reason=reason)
+def reason_to_wait(board: Board, task: Task, now: datetime) -> str:
+    """Returns why `task` may not be claimed now; empty when it may."""
+    return wait_reason(task, board.tasks, under_way=board.under_way, writers=board.writers, now=now)
 
 
 def _holder_refusal(task: Task, record: ClaimRecord) -> str:
@@ -280,10 +264,6 @@ def _holder_refusal(task: Task, record: ClaimRecord) -> str:
     if isinstance(record, TaskReworked) and task.status is not TaskStatus.IN_REVIEW:
         return f"Task {task.task_id} is not handed in; there is nothing to give back."
     return ""
-
-
-def _wait_reason(board: Board, task: Task, now: datetime) -> str:
-    return wait_reason(task, board.tasks, under_way=board.under_way, writers=board.writers, now=now)
 
 
 def _place(task: Task) -> tuple[float, int]:
@@ -339,7 +319,7 @@ def _add(board: Board, record: TaskAdded) -> None:
     )
 
 
-def _claimed(task: Task, claim: Claim, lease_until: datetime) -> Task:
+def _claimed(task: Task, claim: Claim, lease_until: datetime, *, at: datetime) -> Task:
     # The reason stays: the new attempt is told why the last one ended.
     return replace(
         task,
@@ -347,6 +327,7 @@ def _claimed(task: Task, claim: Claim, lease_until: datetime) -> Task:
         attempt=claim.attempt,
         generation=claim.generation,
         worker=claim.worker,
+        claimed_at=at,
         lease_until=lease_until,
         not_before=None,
         lane="",
@@ -376,10 +357,4 @@ def _claim_refusal(board: Board, task: Task, claim: Claim, now: datetime) -> str
         return f"Task {task.task_id} is {task.status}."
     if claim != new_claim(task, claim.worker):
         return f"The claim on task {task.task_id} was made on an older state of it."
-    return _wait_reason(board, task, now)
-
-
-def _fits(task: Task, worker: str, role: str) -> bool:
-    if task.draft.assignee:
-        return task.draft.assignee == worker
-    return not role or not task.draft.role or task.draft.role == role
+    return reason_to_wait(board, task, now)

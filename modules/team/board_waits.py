@@ -31,6 +31,13 @@ def wait_reason(
 
     `writers` are those of the tasks under way that say which files they touch.
     """
+    return own_reason(task, tasks, now) or files_reason(
+        task, tasks, under_way=under_way, writers=writers
+    )
+
+
+def own_reason(task: Task, tasks: Mapping[int, Task], now: datetime) -> str:
+    """Returns why `task` may not be claimed now whatever others are at; empty when it may."""
     if task.status is TaskStatus.PARKED and task.not_before is None:
         return "It is parked until somebody retries it."
     if task.not_before is not None and task.not_before > now:
@@ -39,7 +46,24 @@ def wait_reason(
         dependency = tasks.get(other)
         if dependency is None or dependency.status is not TaskStatus.COMPLETED:
             return f"It waits for task {other}."
-    return _files_reason(task, tasks, under_way, writers)
+    return ""
+
+
+def files_reason(
+    task: Task,
+    tasks: Mapping[int, Task],
+    *,
+    under_way: Collection[int],
+    writers: Iterable[int],
+) -> str:
+    """Returns which task under way writes what `task` would write; empty when none does."""
+    if ANYTHING in task.draft.writes:
+        return _touched_by(min(under_way)) if under_way else ""
+    for other in writers:
+        claimed = tasks[other].draft.writes
+        if ANYTHING in claimed or overlap(task.draft.writes, claimed):
+            return _touched_by(other)
+    return ""
 
 
 def pause_before_retry(failures: int) -> timedelta:
@@ -106,18 +130,6 @@ def _path_to(task_id: int, came_from: Mapping[int, int]) -> list[int]:
     while path[-1] != task_id:
         path.append(came_from[path[-1]])
     return path[::-1]
-
-
-def _files_reason(
-    task: Task, tasks: Mapping[int, Task], under_way: Collection[int], writers: Iterable[int]
-) -> str:
-    if ANYTHING in task.draft.writes:
-        return _touched_by(min(under_way)) if under_way else ""
-    for other in writers:
-        claimed = tasks[other].draft.writes
-        if ANYTHING in claimed or overlap(task.draft.writes, claimed):
-            return _touched_by(other)
-    return ""
 
 
 def _touched_by(other: int) -> str:

@@ -12,7 +12,6 @@
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
@@ -22,11 +21,11 @@ from modules.records.decisions import Mode
 from modules.records.errors import ModelFault
 from modules.records.protocol import STOP_LIMITS
 from modules.records.tasks import Task
+from modules.team.addresses import is_crew_name
 from modules.team.member import Member
 from modules.team.task_board import TaskBoard
 
 MOST_TEAMMATES = 16
-_CREW_NAME = re.compile(r"w[1-9][0-9]*")
 
 
 class Supervisor:
@@ -167,7 +166,7 @@ class Supervisor:
         named = [member for member in self._idle() if member.is_named]
         if any(self._board.has_work_for(member.name, member.role) for member in named):
             return True
-        return self._has_room and self._board.has_work_for(self._free_name(), "")
+        return self._has_room and self._next_name() is not None
 
     def _idle(self) -> list[Member]:
         """Returns who could begin an attempt, named teammates first."""
@@ -190,8 +189,8 @@ class Supervisor:
             is_started = can_start and self._start(member)
             if not is_started and not member.is_named:
                 self._drop(member)
-        while self._has_room and self._board.has_work_for(self._free_name(), ""):
-            member = self._new_member(self._free_name(), "", is_named=False)
+        while self._has_room and (name := self._next_name()) is not None:
+            member = self._new_member(name, "", is_named=False)
             if not self._start(member):
                 self._drop(member)
                 return
@@ -280,6 +279,15 @@ class Supervisor:
         self._members[name] = member
         return member
 
+    def _next_name(self) -> str | None:
+        """Returns the name of a worker of the crew that is not there and could begin something."""
+        free = self._free_name()
+        if self._board.has_work_for(free, ""):
+            return free
+        asked_for = (name for name in sorted(self._board.assignees()) if is_crew_name(name))
+        absent = (name for name in asked_for if name not in self._members)
+        return next((name for name in absent if self._board.has_work_for(name, "")), None)
+
     def _free_name(self) -> str:
         numbers = range(1, len(self._members) + 2)
         return next(f"w{number}" for number in numbers if f"w{number}" not in self._members)
@@ -287,11 +295,6 @@ class Supervisor:
     def _drop(self, member: Member) -> None:
         if self._members.pop(member.name, None) is not None:
             member.set_state(WorkerState.GONE)
-
-
-def is_crew_name(name: str) -> bool:
-    """Returns whether the crew's own workers are named so."""
-    return _CREW_NAME.fullmatch(name) is not None
 
 
 def _raise_bug(job: "asyncio.Task[None]") -> None:

@@ -1,6 +1,6 @@
 """The task board on disk: any number of processes may read, post and claim."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -27,7 +27,7 @@ from modules.records.merges import Receipt
 from modules.records.tasks import Claim, Task, TaskDraft
 from modules.store.journal import Journal
 from modules.store.paths import Paths
-from modules.team import board_rules, board_waits
+from modules.team import board_next, board_rules, board_waits
 from modules.team.board_rules import Board
 
 
@@ -79,12 +79,34 @@ class TaskBoard:
         """Returns every task as a person sees it, by id."""
         self.refresh()
         board = self._board
-        return [board_rules.shown(board, board.tasks[task_id]) for task_id in sorted(board.tasks)]
+        return [board_next.shown(board, board.tasks[task_id]) for task_id in sorted(board.tasks)]
+
+    def explained(self, *, there: Collection[str]) -> list[Task]:
+        """Returns every task with what it waits for, by id; `there` are the workers' names."""
+        self.refresh()
+        board = self._board
+        tasks = [board.tasks[task_id] for task_id in sorted(board.tasks)]
+        return board_next.explained(board, tasks, there=there, now=self._clock())
+
+    def stuck(self, *, there: Collection[str]) -> dict[int, str]:
+        """Returns why tasks don't get on that nobody else tells of, by id."""
+        self.refresh()
+        return board_next.stuck(self._board, there=there, now=self._clock())
+
+    def next_impatience(self) -> datetime | None:
+        """Returns when the next task will have waited too long; None when none will."""
+        self.refresh()
+        return board_next.next_impatience(self._board, self._clock())
+
+    def assignees(self) -> set[str]:
+        """Returns the workers that waiting tasks are for alone."""
+        self.refresh()
+        return board_next.assignees(self._board)
 
     def task(self, task_id: int) -> Task:
         """Returns one task; raises BoardRefusal when there is none of that id."""
         self.refresh()
-        return board_rules.shown(self._board, self._known(task_id))
+        return board_next.shown(self._board, self._known(task_id))
 
     def add(self, draft: TaskDraft, *, by: str) -> Task:
         """Posts a task and returns it; raises BoardRefusal when its draft can't stand."""
@@ -180,7 +202,7 @@ class TaskBoard:
 
         def decide() -> list[AnyBoardRecord]:
             now = self._clock()
-            task = board_rules.next_task(self._board, worker=worker, role=role, now=now)
+            task = board_next.next_task(self._board, worker=worker, role=role, now=now)
             if task is None:
                 return []
             taken.append(task.task_id)
@@ -306,7 +328,7 @@ class TaskBoard:
     def has_work_for(self, worker: str, role: str) -> bool:
         """Returns whether a worker could claim a task now."""
         self.refresh()
-        task = board_rules.next_task(self._board, worker=worker, role=role, now=self._clock())
+        task = board_next.next_task(self._board, worker=worker, role=role, now=self._clock())
         return task is not None
 
     def next_start(self, after: datetime | None = None) -> datetime | None:
@@ -315,7 +337,7 @@ class TaskBoard:
         Times up to `after`, which is now where it is not given, don't count.
         """
         self.refresh()
-        return board_rules.next_start(self._board, after or self._clock())
+        return board_next.next_start(self._board, after or self._clock())
 
     def _known(self, task_id: int) -> Task:
         if task_id not in self._board.tasks:
@@ -368,7 +390,7 @@ class TaskBoard:
         for task_id in changed:
             task = self._board.tasks.get(task_id)
             if task is not None:
-                self._on_change(board_rules.shown(self._board, task))
+                self._on_change(board_next.shown(self._board, task))
 
 
 def _refuse(reason: str) -> None:

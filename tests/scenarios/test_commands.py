@@ -71,6 +71,20 @@ def test_task_is_posted_whole_cancelled_and_put_back(repository: Path) -> None:
     assert git(repository, "status", "--porcelain") == ""
 
 
+def test_what_a_pending_task_waits_for_is_told_by_every_command_that_shows_it(
+    repository: Path,
+) -> None:
+    post(repository, TaskDraft(subject="hers", assignee="ann"), TaskDraft(subject="next"))
+    crewyard("task", "edit", "2", "--after", "1", cwd=repository)
+
+    alone = "It waits for the worker ann, who is not there."
+    behind = "It waits for task 1, which waits for the worker ann, who is not there."
+    assert [task["reason"].startswith(alone) for task in tasks(repository)] == [True, False]
+    assert tasks(repository)[1]["reason"] == behind
+    assert behind in crewyard("task", "show", "2", cwd=repository).out
+    assert crewyard("why", "2", cwd=repository).out.splitlines()[-1].endswith(behind)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -22,14 +22,13 @@ from modules.records.board_records import (
 )
 from modules.records.merges import CheckOutcome, Receipt
 from modules.records.tasks import Claim, Task, TaskDraft, TaskStatus
+from modules.team.board_next import next_task, shown
 from modules.team.board_rules import (
     Board,
     apply,
     current_claim,
     new_claim,
-    next_task,
     refusal,
-    shown,
 )
 from tests.fakes.clock import START, FakeClock
 

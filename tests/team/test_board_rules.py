@@ -159,6 +159,7 @@ def test_moves_from_post_to_landing_are_kept_with_their_proof(ruled: RuledBoard)
     task = ruled.add("add mean", priority=1)
     added = ruled.task(task)
     ruled.clock.move(seconds=1)
+    claimed_at = ruled.now
     claim = ruled.claim(task)
     ruled.write(LaneBound(at=ruled.now, by="w1", claim=claim, lane="l", branch="b", base="c0"))
     ruled.submit(claim)
@@ -175,6 +176,7 @@ def test_moves_from_post_to_landing_are_kept_with_their_proof(ruled: RuledBoard)
         attempt=1,
         generation=1,
         worker="w1",
+        claimed_at=claimed_at,
         lane="l",
         branch="b",
         base="c0",

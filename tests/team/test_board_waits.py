@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from modules.records.tasks import Claim, TaskStatus
-from modules.team.board_rules import next_start, next_task
+from modules.team.board_next import next_start, next_task
 from modules.team.board_waits import pause_before_retry
 from tests.team.boards import Refused, RuledBoard, folded, hand_written
 

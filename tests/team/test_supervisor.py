@@ -131,6 +131,24 @@ def test_task_of_an_assignee_waits_for_that_teammate(tmp_path: Path) -> None:
     with_crew(tmp_path, story)
 
 
+def test_worker_of_the_crew_comes_for_a_task_that_is_its_alone(tmp_path: Path) -> None:
+    async def story(crew: Crew) -> None:
+        crew.post(2)
+        crew.post(assignee="w2")
+        crew.post(assignee="w7")
+        await settle()
+        assert crew.begun == [("w1", 1), ("w2", 2)]
+        await crew.end(1)
+        assert crew.begun[2:] == [("w7", 4)]
+        await crew.end(4)
+        await crew.end(2)
+        assert crew.begun[3:] == [("w2", 3)]
+        await crew.end(3)
+        assert crew.workers() == {}
+
+    with_crew(tmp_path, story)
+
+
 def test_second_teammate_of_a_name_is_refused_and_so_is_one_too_many(tmp_path: Path) -> None:
     async def story(crew: Crew) -> None:
         for number in range(MOST_TEAMMATES):
