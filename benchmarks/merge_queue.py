@@ -25,6 +25,13 @@ from modules.git.check_tree import point_check_tree
 from modules.git.lanes import make_lane
 from modules.git.repository import Repository, open_repository
 from modules.git.run_git import TIMEOUT_SECONDS, Git, GitResult
+from modules.git.spare_trees import (
+    SETTLING_SECONDS,
+    SpareTree,
+    begin_spare,
+    fill_spare,
+    settle_spare,
+)
 from modules.records.merges import CheckOutcome, Entry, EntryStatus, Receipt, Strategy, Submission
 from modules.team.lander import Lander
 from modules.team.merge_queue import MergeQueue
@@ -217,6 +224,7 @@ def _print_lanes(folder: Path) -> None:
     sample = _sample(folder / "lanes", LANE_FILES, True, names)
     repository, root = sample.repository, sample.repository.root
     tips = iter(sample.commits * 2)
+    spares = [_spare(repository, sample.base, str(number)) for number in range(ROUNDS)]
 
     def plain(number: int) -> None:
         _git(root, "worktree", "add", "-q", "--detach", str(folder / f"plain-{number}"))
@@ -224,6 +232,10 @@ def _print_lanes(folder: Path) -> None:
     rows = (
         ("plain git worktree add", plain),
         ("worker's lane", lambda n: make_lane(repository, name=f"t{n}", base=sample.base)),
+        (
+            "worker's lane, spare",
+            lambda n: make_lane(repository, name=f"s{n}", base=sample.base, spare=spares[n]),
+        ),
         ("check tree, cold", lambda n: point_check_tree(repository, n + 1, sample.base)),
         ("check tree, warm", lambda n: point_check_tree(repository, 1, next(tips))),
     )
@@ -238,6 +250,15 @@ def _print_lanes(folder: Path) -> None:
     for label, found in times.items():
         print(f"{label:24}{min(found):9.0f} /{statistics.median(found):7.0f}")
     shutil.rmtree(folder / "lanes")
+
+
+def _spare(repository: Repository, commit: str, name: str) -> SpareTree:
+    spare, steps = begin_spare(repository, commit, name=name)
+    for paths in steps:
+        fill_spare(repository, spare, paths)
+    time.sleep(SETTLING_SECONDS)
+    settle_spare(spare)
+    return spare
 
 
 def _busy(seconds: float) -> str:

@@ -119,7 +119,14 @@ async def _find_handover(house: House, claim: Claim, landed: str) -> Handover | 
 async def _new_lane(house: House, claim: Claim, task: Task, base: str, start: str) -> Lane:
     name = lane_name(task=task.task_id, attempt=claim.attempt, subject=task.draft.subject)
     making = asyncio.ensure_future(
-        asyncio.to_thread(make_lane, house.repository, name=name, base=base, start=start)
+        asyncio.to_thread(
+            make_lane,
+            house.repository,
+            name=name,
+            base=base,
+            start=start,
+            spare=house.spares.take(),
+        )
     )
     try:
         lane = await asyncio.shield(making)

@@ -13,6 +13,7 @@ from modules.app.merging import MergeDriver
 from modules.app.models import Models
 from modules.app.questions import QuestionDesk
 from modules.app.run_hooks import RunHooks
+from modules.app.spare_lanes import SpareLanes
 from modules.app.wait_notes import WaitNotes
 from modules.git.repository import Repository
 from modules.mcp_client.session import McpHub
@@ -46,6 +47,7 @@ class House:
     queue: MergeQueue
     merging: MergeDriver
     clashes: ClashWatch
+    spares: SpareLanes
     preparation: Preparation
     """Makes lanes ready to run code in."""
     permissions: PermissionManager

@@ -203,6 +203,7 @@ class Run:
             house.merging.run(),
             house.clashes.run(),
             self._stuck.run(),
+            house.spares.run(),
             self._watch_board(),
         ]
 

@@ -43,6 +43,7 @@ from modules.app.questions import QuestionDesk
 from modules.app.run import Run
 from modules.app.run_hooks import RunHooks
 from modules.app.settings_check import settings_warnings
+from modules.app.spare_lanes import SpareLanes
 from modules.app.subagents import SubAgents, Superior
 from modules.app.wait_notes import WaitNotes
 from modules.context.prompts import lead_opening, lead_prompt
@@ -54,6 +55,7 @@ from modules.git.lane_sweep import sweep_lanes
 from modules.git.lock_sweep import sweep_locks
 from modules.git.merging import sweep_cells
 from modules.git.salvage import sweep_index_copies
+from modules.git.spare_trees import remove_spares
 from modules.git.state import save_state
 from modules.git.worktree_gaps import worktree_gaps
 from modules.mcp_client.session import McpHub
@@ -381,6 +383,9 @@ def _house(
         queue=queue,
         merging=merging,
         clashes=clashes,
+        spares=SpareLanes(
+            opened.repository, events, landed=lambda: queue.landed, most=settings.lane.spare
+        ),
         preparation=preparation,
         permissions=permissions,
         standings={},
@@ -421,6 +426,7 @@ def _sweep(opened: Opened) -> list[str]:
     sweep_spills(paths.outputs, now=now())
     sweep_index_copies(opened.repository)
     sweep_cells(opened.repository)
+    remove_spares(opened.repository)
     # Only the lead writes these.
     sweep_unfinished(paths.team, paths.crew.name)
     sweep_unfinished(paths.results)
@@ -434,6 +440,7 @@ def _tidy(opened: Opened) -> None:
     save_state(opened.repository, when=now())
     remove_check_trees(opened.repository)
     drop_left_over(opened.repository.common_dir)
+    remove_spares(opened.repository)
 
 
 def read_hook_files(opened: Opened, *, is_trusted: bool) -> tuple[HookFile, ...]:

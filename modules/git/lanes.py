@@ -10,6 +10,7 @@
 6. A branch goes only by compare-and-swap, and only when its tip has landed or was salvaged.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,6 +37,7 @@ from modules.git.refs import (
 from modules.git.repository import Repository, exclude_own_folders
 from modules.git.run_git import GitFault
 from modules.git.salvage import keep, pour, salvaged_head, save_tree
+from modules.git.spare_trees import SpareTree, discard, give_to_lane
 from modules.git.worktrees import (
     admin_folder,
     forget,
@@ -78,11 +80,29 @@ class Closed:
         return f"{what}: {self.reason}.{saved}" if self.reason else f"{what}.{saved}"
 
 
-def make_lane(repository: Repository, *, name: str, base: str, start: str = "") -> Lane:
+def make_lane(
+    repository: Repository,
+    *,
+    name: str,
+    base: str,
+    start: str = "",
+    spare: SpareTree | None = None,
+) -> Lane:
     """Makes a lane at the commit `base`; its name is `name` or the next free one like it.
 
     `start` is a commit on top of `base`, with work that the lane shall have from the beginning.
+    `spare` is a checkout to take for its tree; it is used up.
     """
+    try:
+        return _make_lane(repository, name, base, start, spare)
+    finally:
+        if spare is not None:
+            discard(spare)
+
+
+def _make_lane(
+    repository: Repository, name: str, base: str, start: str, spare: SpareTree | None
+) -> Lane:
     git = repository.git
     commit = read_commit(git, base)
     if not commit:
@@ -98,11 +118,20 @@ def make_lane(repository: Repository, *, name: str, base: str, start: str = "") 
             _forget_refs(repository, lane, start)
             raise
     try:
-        git_in(repository, lane.path).run("reset", "--hard", "--quiet", timeout_seconds=600)
+        _fill(repository, lane, start, spare)
     except BaseException:
         _unmake(repository, lane, start)
         raise
     return lane
+
+
+def _fill(repository: Repository, lane: Lane, start: str, spare: SpareTree | None) -> None:
+    if spare is not None:
+        # One that is not fit leaves the lane to be filled like any other.
+        with contextlib.suppress(GitFault, OSError):
+            give_to_lane(repository, spare, lane.path, start)
+            return
+    git_in(repository, lane.path).run("reset", "--hard", "--quiet", timeout_seconds=600)
 
 
 def restore_lane(repository: Repository, *, ref: str, name: str) -> Lane:

@@ -18,10 +18,11 @@ from modules.records.errors import PersonFault
 from modules.store.locks import held
 
 _LOCK_SECONDS = 60.0
-_POINTERS = (
+POINTERS = (
     *((f"filter.lfs.{option}", "") for option in ("clean", "smudge", "process")),
     ("filter.lfs.required", "false"),
 )
+"""Configuration with which files kept in Git LFS stay pointers."""
 _ELSEWHERE = "refs/heads/.invalid"
 """What a repository's HEAD says when git keeps its refs in another way than in files."""
 
@@ -120,7 +121,7 @@ def git_in(repository: Repository, path: Path) -> Git:
             f"{str(path)!r} is not registered as a worktree.", hint="See `git worktree list`."
         )
     take_in(repository.common_dir, folder.name)
-    return repository.place(folder, path).configured(*_POINTERS)
+    return repository.place(folder, path).configured(*POINTERS)
 
 
 def register(repository: Repository, path: Path, *, branch: str = "", commit: str = "") -> None:

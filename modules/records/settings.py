@@ -97,6 +97,8 @@ class LaneSettings(Record):
     """Globs of the files that pin what it installs; empty: the usual lock files."""
     setup_makes: tuple[str, ...] = ()
     """Folders it makes, kept from one check to the next while those files stay the same."""
+    spare: int = 2
+    """How many checkouts are kept ready for the next lanes, where a repository is large."""
 
 
 class QueueSettings(Record):

@@ -110,6 +110,7 @@ class LaneTable(_Table):
     setup: str = ""
     setup_key: list[Annotated[str, AfterValidator(_inside)]] = []
     setup_makes: list[Annotated[str, AfterValidator(_plain_inside)]] = []
+    spare: int = Field(default=2, ge=0, le=MOST_WORKERS)
 
 
 class QueueTable(_Table):
