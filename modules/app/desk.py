@@ -16,9 +16,9 @@ from modules.agent.brain import LocalBrain
 from modules.agent.loop import TurnEnd
 from modules.agent.tool_pool import Cleared, ToolPool
 from modules.app.hand_in import HandIn
-from modules.app.host_pid import host_pid
 from modules.app.remote_subagents import RemoteSubAgents
 from modules.app.run_hooks import MOST_STOP_BLOCKS
+from modules.app.worker_pids import host_pid
 from modules.records.crew import WorkerState
 from modules.records.errors import ModelFault
 from modules.records.mail import MailSent
@@ -96,14 +96,22 @@ class WorkerDesk:
         """Returns the assignment; `pid` is the worker's own in its jail."""
         if self._member.pid is not None:
             self._member.pid = host_pid(self._member.pid, pid)
+        self._heard_at = asyncio.get_running_loop().time()
         self._member.set_state(WorkerState.WORKING)
         self._on_greet()
         return self._assigned
 
     @property
     def silent_seconds(self) -> float:
-        """How long nothing has been heard of the worker."""
+        """How long nothing has been heard of the worker; nothing is expected before its hello."""
+        if self._member.state is WorkerState.STARTING:
+            return 0.0
         return asyncio.get_running_loop().time() - self._heard_at
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process."""
+        return self._member.pid
 
     def heard(self) -> None:
         """Notes a sign of life; renews the lease when a third of it has passed."""
@@ -114,8 +122,11 @@ class WorkerDesk:
                 self._board.renew(self._claim, self._lease)
 
     def lose_claim(self, reason: str) -> None:
-        """Gives the task back while the worker is not heard; it may still bring something."""
-        if self._is_current:
+        """Gives the task back while the worker is not heard; it may still bring something.
+
+        Work that is in the queue needs no worker until its verdict.
+        """
+        if self._is_current and not self._hand_in.is_queued:
             self._member.set_state(WorkerState.WAITING, doing="a sign of life")
             self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
 

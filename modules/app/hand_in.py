@@ -70,6 +70,8 @@ class HandIn:
         self.needs_plan = needs_plan
         """True until a plan that has to come first is accepted; so long the worker only reads."""
         self.is_over = False
+        self.is_queued = False
+        """True while the work waits for its verdict."""
         self._late: list[str] = []
 
     async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult:
@@ -186,8 +188,12 @@ class HandIn:
             # A landing may be quicker than this note of it.
             if self._board.task(self._task.task_id).status is not TaskStatus.COMPLETED:
                 raise ModelFault(str(error)) from error
-        with self._member.waiting("the merge queue"):
-            entry, pause = await self._merging.verdict(entry.entry_id)
+        self.is_queued = True
+        try:
+            with self._member.waiting("the merge queue"):
+                entry, pause = await self._merging.verdict(entry.entry_id)
+        finally:
+            self.is_queued = False
         if pause:
             self.is_over = True
             self._board.park(self._task.task_id, reason=pause, by="queue", held=self._claim)

@@ -6,7 +6,7 @@ from typing import Any
 
 from modules.agent.brain import LocalBrain
 from modules.agent.limits import Limits
-from modules.agent.loop import TurnEnd, run_turn
+from modules.agent.loop import Brain, TurnEnd, run_turn
 from modules.agent.noted_brain import NotedBrain
 from modules.agent.tool_pool import ToolPool
 from modules.app.lead_events import event_line, events_message
@@ -15,7 +15,7 @@ from modules.context.session import Session
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, Noticed
 from modules.records.exits import Exit
-from modules.records.messages import said
+from modules.records.messages import Message, ModelReply, said
 from modules.records.session_records import AnySessionRecord
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hook_verdict import HookOutcome
@@ -24,7 +24,32 @@ from tools.background_commands import BackgroundCommands
 
 LEAD = "lead"
 
+
 AskHooks = Callable[[HookEvent, Mapping[str, Any]], Awaitable[HookOutcome]]
+
+
+class FirstAnswer:
+    """The brain of one turn; calls `then` once the model has answered what the turn began with.
+
+    A turn may be broken off long after that, and what was read by then is read.
+    """
+
+    def __init__(self, brain: Brain, *, then: Callable[[], None]) -> None:
+        self._brain = brain
+        self._then = then
+        self._has_answered = False
+
+    async def reply(self, incoming: Message) -> ModelReply:
+        """Adds `incoming` to the conversation and returns the model's answer."""
+        reply = await self._brain.reply(incoming)
+        if not self._has_answered:
+            self._has_answered = True
+            self._then()
+        return reply
+
+    async def keep(self, incoming: Message) -> None:
+        """Adds `incoming` to the conversation without asking the model."""
+        await self._brain.keep(incoming)
 
 
 class LeadAgent:
@@ -92,8 +117,8 @@ class LeadAgent:
         ended = self._background.endings()
         parts = (first, words, context, events_message(lines, mail), ended)
         opening = "\n\n".join(part for part in parts if part)
-        end = await run_turn(self._brain, self._pool, said(opening), Limits())
-        self._mailbox.mark_read(letters)
+        brain = FirstAnswer(self._brain, then=lambda: self._mailbox.mark_read(letters))
+        end = await run_turn(brain, self._pool, said(opening), Limits())
         end = await self._until_it_may_stop(end)
         self.last_text = end.text or self.last_text
         self.awaits = end.awaits

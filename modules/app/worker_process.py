@@ -1,6 +1,6 @@
 """One worker's process: started in its jail, served over its pipe, watched, and ended whole.
 
-A worker that is silent for two leases in a row while its process lives loses its claim, and goes on
+A worker without a sign of life loses its claim (modules.team.liveness, a look a lease), and goes on
 being served: what it still brings is kept for review. It is killed when it stays silent.
 """
 
@@ -16,6 +16,7 @@ from modules.app.desk import WorkerDesk
 from modules.app.house import House
 from modules.app.object_intake import keep_taking_in
 from modules.app.worker_end import end_worker, signal_group
+from modules.app.worker_pids import cpu_ticks
 from modules.git.lane_state import Lane
 from modules.git.worktrees import admin_folder
 from modules.records.errors import CrewyardError, PersonFault
@@ -27,10 +28,8 @@ from modules.safety.jail import GitGround, JailSpec, SandboxKind
 from modules.safety.jail_setup import prepare_jail
 from modules.safety.sandbox import jailed_argv
 from modules.team.broker import Broker, WorkerNotUp
+from modules.team.liveness import Pulse, Verdict
 from tools.lane_context import LaneContext
-
-CHECKS_UNTIL_LOST = 2
-LEASES_UNTIL_KILLED = 5
 
 
 class WorkerLost(CrewyardError):
@@ -177,14 +176,16 @@ def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
 async def _watch(
     process: asyncio.subprocess.Process, desk: WorkerDesk, lease_seconds: float
 ) -> None:
-    """Takes the claim of a worker that has fallen silent; kills one that stays silent."""
-    silent_checks = 0
+    """Takes the task of a worker that shows no life; kills one that stays silent."""
+    pulse = Pulse()
     while True:
         await asyncio.sleep(lease_seconds)
-        silent_checks = silent_checks + 1 if desk.silent_seconds > lease_seconds else 0
-        if silent_checks == CHECKS_UNTIL_LOST:
+        has_spoken = desk.silent_seconds <= lease_seconds
+        ticks = None if desk.pid is None else cpu_ticks(desk.pid)
+        verdict = pulse.look(has_spoken=has_spoken, cpu_ticks=ticks)
+        if verdict is not Verdict.LIVES:
             desk.lose_claim(f"The worker was silent for {desk.silent_seconds:.0f} s.")
-        if silent_checks == LEASES_UNTIL_KILLED:
+        if verdict is Verdict.KILL:
             signal_group(process.pid, signal.SIGKILL)
 
 

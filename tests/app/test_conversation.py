@@ -84,6 +84,32 @@ def test_interrupted_lead_is_not_woken_by_news_until_the_person_speaks(repositor
     assert text.index("> second") < text.index("Both came.")
 
 
+def test_mail_the_lead_has_answered_to_is_read_whatever_becomes_of_its_turn(
+    repository: Path,
+) -> None:
+    async def talk(run: Run, terminal: FakeTerminal) -> None:
+        run.house.mailbox.send(sender="w1", to=["lead"], body="I am stuck.")
+        terminal.say("first")
+        await terminal.sees("? lead asks:")
+        assert run.house.mailbox.unread("lead") == []
+        terminal.give(ctrl_c(10.0))
+        await terminal.sees("(interrupted;")
+        terminal.say("second")
+        await terminal.sees("Not twice.")
+        terminal.give(End())
+
+    exit_code, _ = converse(
+        repository,
+        [
+            {**ASKS, "expect": "I am stuck"},
+            {"expect": r"\A(?!(?s:.*)I am stuck)", "say": "Not twice."},
+        ],
+        talk,
+    )
+
+    assert exit_code is Exit.DONE
+
+
 def test_news_wakes_a_lead_that_was_not_interrupted(repository: Path) -> None:
     async def talk(run: Run, terminal: FakeTerminal) -> None:
         task = run.house.board.add(TaskDraft(subject="gone"), by="person")

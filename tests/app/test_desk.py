@@ -395,3 +395,18 @@ def test_long_message_whose_file_was_swept_away_is_told_by_its_head(tmp_path: Pa
 
 def last_words(office: Office) -> str:
     return office.model.requests[-1].messages[-1].text
+
+
+def test_silent_worker_whose_work_is_in_the_queue_keeps_its_task_until_the_verdict(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        office = Office(tmp_path)
+        office.hand_in.is_queued = True
+        office.desk.lose_claim("silent")
+        assert office.board.is_current(office.claim)
+        office.hand_in.is_queued = False
+        office.desk.lose_claim("silent")
+        assert not office.board.is_current(office.claim)
+
+    asyncio.run(story())
