@@ -24,7 +24,7 @@ from modules.records.errors import ModelFault
 from modules.records.mail import MailSent
 from modules.records.messages import Message, ModelReply, StopReason, Text, ToolCall, said
 from modules.records.protocol import Assigned, Via
-from modules.records.tasks import Claim
+from modules.records.tasks import Claim, TaskStatus
 from modules.records.tooling import Place, ToolResult
 from modules.safety.fence import Fence
 from modules.team.broker import WorkerBroken
@@ -236,6 +236,12 @@ class WorkerDesk:
     def _note_doing(self) -> None:
         if self._member.state is WorkerState.WORKING:
             self._member.doing = ", ".join(cleared.call.name for cleared in self._cleared.values())
+
+    @property
+    def is_cancelled(self) -> bool:
+        """True once nobody wants the task any more."""
+        status = self._board.task(self._claim.task).status
+        return status is TaskStatus.CANCELLED and not self._is_current
 
     @property
     def _is_current(self) -> bool:

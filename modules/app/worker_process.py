@@ -45,7 +45,9 @@ async def run_worker(
     on_start: Callable[[int, datetime], None],
     on_end: Callable[[list[int]], None],
 ) -> None:
-    """Runs a worker in its lane until it ends; whatever it started has ended when this returns.
+    """Runs a worker in its lane until it ends, or its task is cancelled.
+
+    Whatever it started has ended when this returns.
 
     `on_start` gets the process's id and until when it is to say hello, `on_end` the processes the
     kernel could not end. Raises WorkerNotUp when it did not come up, WorkerLost when it died, and
@@ -59,16 +61,39 @@ async def run_worker(
         raise RuntimeError("A worker was started without pipes.")
     watch = asyncio.create_task(_watch(process, desk, house.settings.lease_seconds))
     intake = asyncio.create_task(_take_in(house, git))
+    broker = Broker(process.stdout, process.stdin, desk, start_seconds=start_seconds)
+    is_cancelled = False
     try:
-        await Broker(process.stdout, process.stdin, desk, start_seconds=start_seconds).serve()
+        is_cancelled = await _serve(broker, house, desk)
     except* CrewyardError as group:
         raise _said_where(_first(group), house, lane) from None
     finally:
         watch.cancel()
         intake.cancel()
         on_end(await end_worker(process, mark=worker_mark(temporary), limits=STOP_LIMITS))
-    if process.returncode:
+    if process.returncode and not is_cancelled:
         raise WorkerLost(f"The worker died ({_ending(process.returncode)}).")
+
+
+async def _serve(broker: Broker, house: House, desk: WorkerDesk) -> bool:
+    """Serves a worker; returns True where that was broken off, as its task was cancelled."""
+    serving = asyncio.create_task(broker.serve())
+    cancelled = asyncio.create_task(_until_cancelled(house, desk))
+    try:
+        await asyncio.wait({serving, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (serving, cancelled):
+            task.cancel()
+        await asyncio.wait({serving, cancelled})
+    if serving.cancelled():
+        return True
+    serving.result()
+    return False
+
+
+async def _until_cancelled(house: House, desk: WorkerDesk) -> None:
+    while not desk.is_cancelled:
+        await house.events.stirred()
 
 
 def worker_environment(house: House, temporary: Path) -> dict[str, str]:

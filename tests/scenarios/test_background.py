@@ -56,7 +56,7 @@ def test_worker_and_lead_are_told_once_and_leave_nothing(
     repository: Path, tmp_path: Path, mark: str
 ) -> None:
     ends = background("until [ -e go ]; do sleep 0.05; done; rm go; echo gone; exit 3")
-    let_go = bash("touch go; sleep 1.5")
+    let_go = bash("touch go; while [ -e go ]; do sleep 0.05; done; sleep 1")
     spec = make_script(
         tmp_path,
         [
@@ -126,7 +126,8 @@ def test_cancelled_task_ends_what_its_worker_has_in_the_background(
     arguments = ("work", "--mode", "yolo", "--check", PASSING, "--model", spec)
 
     with started(*arguments, cwd=repository, environment={"CREWYARD_SANDBOX": sandbox}) as program:
-        eventually(lambda: sleepers(mark))
+        program.wait_for("bash sleep 60")
+        assert sleepers(mark)
         assert crewyard("task", "cancel", "1", cwd=repository).code == 0
         eventually(lambda: not processes_named(mark), within_seconds=GONE_SECONDS)
         assert program.end() == 0, program.said
