@@ -61,16 +61,23 @@ class BackgroundCommand:
     @property
     def line(self) -> str:
         """The command and how it stands, on one line."""
+        unread = self._output.unread_characters
+        new = f", {unread} characters of new output" if unread else ""
+        return f"{self.name} {self._state()}{new}: {self._shown}"
+
+    @property
+    def _shown(self) -> str:
         shown = " ".join(self.command.split())
         if len(shown) > _SHOWN_CHARACTERS:
             shown = shown[: _SHOWN_CHARACTERS - 1] + "…"
-        return f"{self.name} {self._state()}: {shown}"
+        return shown
 
     def look(self) -> str:
         """Returns how the command stands and its output since the last look."""
         self._has_new_output.clear()
         self.is_told = self.is_told or not self.is_running
-        return "\n".join([self.line, self._output.read() or "(no new output)", *self._notes()])
+        head = f"{self.name} {self._state()}: {self._shown}"
+        return "\n".join([head, self._output.read() or "(no new output)", *self._notes()])
 
     async def wait(self, until: Until, seconds: float) -> None:
         """Returns when the command has ended or, if that is enough, has new output."""
@@ -89,10 +96,8 @@ class BackgroundCommand:
         await asyncio.wait({self.task})
 
     def _state(self) -> str:
-        seconds = self._loop.time() - self._started_at
         if self.is_running:
-            unread = self._output.unread_characters
-            return f"has run for {seconds:.0f} s ({unread} characters of output not looked at)"
+            return f"has run for {self._loop.time() - self._started_at:.0f} s"
         if self._ended is None:
             return "was stopped"
         return f"ended with exit code {self._ended.exit_code}"

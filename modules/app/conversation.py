@@ -243,6 +243,8 @@ class Conversation:
         if self._turn is not None:
             doing = f"the lead runs {self._call}" if self._call else "the lead thinks"
             parts.append(f"{doing} since {self._since.astimezone():%H:%M:%S}")
+        if self._lead.in_background:
+            parts.append(f"{self._lead.in_background} in the background")
         workers = sum(worker.state in _AT_WORK for worker in self._run.crew.workers())
         if workers:
             parts.append(f"{workers} at work")

@@ -94,6 +94,11 @@ class LeadAgent:
             self._news.set()
 
     @property
+    def in_background(self) -> int:
+        """How many commands the lead has in the background."""
+        return self._background.running
+
+    @property
     def has_news(self) -> bool:
         """True while something waits to be told to the lead."""
         return bool(self._lines) or bool(self._mailbox.unread(LEAD)) or self._background.has_endings

@@ -139,7 +139,11 @@ class SubAgents:
         def standing() -> Standing:
             held = above.standing()
             return replace(
-                held, agent=name, role=given.kind, mode=Mode.PLAN if only_reads else held.mode
+                held,
+                agent=name,
+                role=given.kind,
+                mode=Mode.PLAN if only_reads else held.mode,
+                is_explorer=only_reads,
             )
 
         task_id = None if task is None else task.task_id

@@ -1,8 +1,8 @@
 """The file of a scripted model, YAML or JSON, as a person writes it.
 
 A list of entries. Each names the agents it speaks for (`agent`, and for a worker `task`: patterns
-of the agent's name and of its task's subject) and what it says, turn by turn. What is wrong in the
-file is told with its place.
+of the agent's name, `w1/explore-*` for sub-agents, and of its task's subject) and what it says,
+turn by turn. What is wrong in the file is told with its place.
 """
 
 import re

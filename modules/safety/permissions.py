@@ -68,6 +68,8 @@ class Standing(Record):
     is_jailed: bool = False
     """True where the agent's commands run inside a sandbox that passed its probe."""
     mode: Mode = Mode.DEFAULT
+    is_explorer: bool = False
+    """True for one that was made to read only; it stands in plan mode and has no plan."""
     rules: Rules = Rules()
     """The role's own rules: its deny and ask rules add, its allow rules narrow."""
     ground: Ground
@@ -89,6 +91,8 @@ def decide(
     must_ask = found.must_ask or found.risk is Risk.CRITICAL or asked is not None
     if standing.mode is Mode.PLAN and found.risk is not Risk.SAFE:
         why = f"plan mode only reads, and this {found.why}; describe it in your plan instead"
+        if standing.is_explorer:
+            why = f"you were made to read only, and this {found.why}; leave it to your caller"
         return _decision(Behavior.DENY, found, source="mode", why=why)
     if asked is not None:
         why = f"the rule {asked.text} in {asked.source} asks about it"

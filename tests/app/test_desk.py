@@ -38,6 +38,7 @@ from modules.records.tooling import Place, ToolResult
 from modules.safety.ground import Ground
 from modules.safety.permissions import PermissionManager, Standing
 from modules.team.board_rules import current_claim
+from modules.team.broker import WorkerBroken
 from modules.team.mailbox import Mailbox
 from modules.team.member import Member
 from modules.team.task_board import TaskBoard
@@ -303,6 +304,23 @@ def test_submit_when_the_branch_moves_during_the_review_then_the_review_does_not
             await office.hand_in.submit(summary="seen", no_changes_reason="")
 
         assert office.case.queue.entries() == []
+
+    asyncio.run(work())
+
+
+def test_worker_that_speaks_for_a_sub_agent_nobody_let_begin_is_broken(tmp_path: Path) -> None:
+    async def work() -> None:
+        office, via = Office(tmp_path), ("c1",)
+        for asked in (
+            office.desk.think(said("hi"), via),
+            office.desk.keep(said("hi"), via),
+            office.desk.open(letter("hi"), via),
+            office.desk.close("c2", ToolResult(text="done"), via),
+            office.desk.turn_over("done", "", via),
+        ):
+            with pytest.raises(WorkerBroken):
+                await asked
+        assert office.model.requests == []
 
     asyncio.run(work())
 

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from modules.agent.tool_pool import ToolPool
+from modules.app.remote_subagents import RemoteSubAgents
 from modules.app.run import Run
 from modules.app.subagents import SubAgents, Superior
 from modules.context.session import Session
@@ -15,6 +16,7 @@ from modules.records.settings import Rules, RuleText
 from modules.records.tooling import ToolResult
 from modules.safety.ground import Ground
 from modules.safety.permissions import Standing
+from modules.team.broker import WorkerBroken
 from tests.app.runs import with_run
 from tests.scenarios.programs import make_repository
 from tools.subagent import EXPLORE_TOOLS, SubagentInput
@@ -81,7 +83,7 @@ def test_explore_reads_and_nothing_else(repository: Path) -> None:
 
         assert {spec.name for spec in made.pool.specs()} == EXPLORE_TOOLS
         assert await refusal(made.pool, bash("ls")) == ""
-        assert "plan mode only reads" in await refusal(made.pool, bash("touch x"))
+        assert "you were made to read only" in await refusal(made.pool, bash("touch x"))
         write = ToolCall(call_id="c2", name="write_file", input={"path": "x", "content": ""})
         assert "There is no tool 'write_file'" in await refusal(made.pool, write)
         assert made.subagents is None
@@ -141,5 +143,30 @@ def test_no_name_is_given_twice_not_even_by_a_later_lead(repository: Path) -> No
             "sub-t1-1-explore-2",
             "sub-t1-1-general-1",
         ]
+
+    with_run(repository, story)
+
+
+def test_worker_speaks_for_sub_agents_that_passed_the_gate_and_for_no_other(
+    repository: Path,
+) -> None:
+    async def story(run: Run) -> None:
+        remote = RemoteSubAgents(Caller(run).subagents)
+        with pytest.raises(WorkerBroken, match="speaks for a sub-agent that is not there"):
+            remote.at(("c1",))
+
+        remote.begin(("c1",), GENERAL)
+        remote.begin(("c1", "c2"), EXPLORE)
+
+        assert remote.at(("c1",)).pool is not remote.at(("c1", "c2")).pool
+        for via in (("c1",), ("c1", "c2", "c3"), ("c9", "c2")):
+            with pytest.raises(WorkerBroken):
+                remote.begin(via, EXPLORE)
+        await remote.end(("c1", "c2"))
+        with pytest.raises(WorkerBroken):
+            remote.at(("c1", "c2"))
+        await remote.end_all()
+        with pytest.raises(WorkerBroken):
+            remote.at(("c1",))
 
     with_run(repository, story)

@@ -168,7 +168,11 @@ def test_what_helpers_spend_is_counted_and_what_they_did_is_in_their_own_journal
     spec = make_script(
         tmp_path,
         [
-            helper("w1/explore-1", calls(READ, usage=used), {"say": "Bee.", "usage": used}),
+            helper(
+                "w1/explore-1",
+                calls(READ, bash("touch x"), usage=used),
+                {"say": "Bee.", "usage": used},
+            ),
             worker(
                 "delegate",
                 calls(ask("look"), usage=used),
@@ -187,8 +191,10 @@ def test_what_helpers_spend_is_counted_and_what_they_did_is_in_their_own_journal
     assert (records[0]["agent"], records[0]["task"]) == ("w1/explore-1", 1)
     decided = [record for record in records if record["kind"] == "decided"]
     assert [(one["tool"], one["decision"]["behavior"]) for one in decided] == [
-        ("read_file", "allow")
+        ("read_file", "allow"),
+        ("bash", "deny"),
     ]
+    assert "bash of w1/explore-1 denied" in crewyard("why", "1", cwd=repository).out
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])

@@ -76,7 +76,7 @@ def test_command_that_goes_on_then_shows_what_is_new_at_each_look(agent: Agent) 
     async def case(agent: Agent) -> None:
         started = await agent.run(f"echo one; {WAIT}; echo two; sleep 60")
         assert started.text.splitlines()[1:] == ["one"]
-        assert started.text.startswith("bg1 has run for 1 s (")
+        assert started.text.startswith("bg1 has run for 1 s: echo one; until")
         assert not started.is_error
 
         assert "(no new output)" in await agent.check("bg1")
@@ -99,7 +99,9 @@ def test_command_that_ends_then_is_told_once(agent: Agent) -> None:
 
         assert agent.lane.background.has_endings
         told = agent.lane.background.endings()
-        assert told.startswith("The background command bg1 ended with exit code 3: until")
+        assert told.startswith(
+            "The background command bg1 ended with exit code 3, 5 characters of new output: until"
+        )
         assert (agent.lane.background.endings(), agent.lane.background.has_endings) == ("", False)
         assert agent.told == [told.splitlines()[0].removeprefix("The background command ")]
         assert (await agent.check("bg1")).splitlines()[1:] == ["late", "[exit code 3]"]
