@@ -23,7 +23,12 @@ from tools.lane_context import LaneContext
 
 
 def reading_jail(
-    paths: Paths, environment: Environment, temporary: Path, *, network: Network = "shared"
+    paths: Paths,
+    environment: Environment,
+    temporary: Path,
+    *,
+    settings: Settings,
+    network: Network = "shared",
 ) -> JailSpec:
     """Returns a jail that reads the repository and writes `temporary` alone."""
     return JailSpec(
@@ -33,7 +38,13 @@ def reading_jail(
         hidden=_hidden(paths.root, environment),
         network=network,
         egress=egress_socket(paths),
+        memory_bytes=memory_bytes(settings),
     )
+
+
+def memory_bytes(settings: Settings) -> int:
+    """Returns how much memory a process in a jail may hold; 0: any amount."""
+    return settings.memory_mb * 2**20
 
 
 def egress_socket(paths: Paths) -> Path:
@@ -93,6 +104,7 @@ def network_warnings(settings: Settings, sandbox: Probe) -> list[str]:
 
 def check_jail(
     opened: Opened,
+    settings: Settings,
     sandbox: Probe,
     *,
     shown: Callable[[Path], tuple[tuple[Path, Path], ...]] = lambda folder: (),
@@ -112,6 +124,7 @@ def check_jail(
             hidden=hidden,
             shown=shown(folder),
             network="shared",
+            memory_bytes=memory_bytes(settings),
         )
         prepare_jail(spec, sandbox.kind, person=FALLBACK_IDENTITY)
         return jailed_argv(argv, spec, sandbox.kind)
@@ -121,7 +134,7 @@ def check_jail(
 
 def lead_lane(house: House, temporary: Path) -> LaneContext:
     """Returns what the lead's own tools work with: its bash reads all and writes its own tmp."""
-    spec = reading_jail(house.paths, house.environment, temporary)
+    spec = reading_jail(house.paths, house.environment, temporary, settings=house.settings)
     spec.folder.mkdir(parents=True, exist_ok=True)
     prepare_jail(spec, house.sandbox.kind, person=house.repository.git.identity)
 

@@ -20,7 +20,7 @@ from modules.mcp_client.config import read_servers
 from modules.mcp_client.launch import Launch
 from modules.mcp_client.values import ServerEntry
 from modules.records.errors import PersonFault
-from modules.records.settings import Network, Settings
+from modules.records.settings import Settings
 from modules.safety.child_environment import child_environment
 from modules.safety.jail import SandboxKind
 from modules.safety.jail_setup import prepare_jail
@@ -45,7 +45,7 @@ def launch_for(opened: Opened, settings: Settings, sandbox: Probe) -> Launch:
     variables = opened.environment.variables
     if not settings.is_mcp_sandboxed or sandbox.kind is SandboxKind.OFF:
         return Launch(folder=opened.paths.root, variables=variables)
-    jail = ServerJail(opened, sandbox, settings.mcp_network)
+    jail = ServerJail(opened, sandbox, settings)
     return Launch(
         folder=opened.paths.root, variables=variables, wrap=jail.wrap, own=jail.environment
     )
@@ -54,23 +54,30 @@ def launch_for(opened: Opened, settings: Settings, sandbox: Probe) -> Launch:
 class ServerJail:
     """The jails of the servers, one for each."""
 
-    def __init__(self, opened: Opened, sandbox: Probe, network: Network) -> None:
+    def __init__(self, opened: Opened, sandbox: Probe, settings: Settings) -> None:
         self._opened = opened
         self._sandbox = sandbox
-        self._network = network
+        self._settings = settings
 
     def environment(self, entry: ServerEntry) -> Mapping[str, str]:
         """Returns a server's own home and scratch folder, and where toolchains lie."""
         variables = self._opened.environment.variables
         temporary = self._temporary(entry)
-        return child_environment(variables, temporary=temporary, network=self._network)
+        network = self._settings.mcp_network
+        return child_environment(variables, temporary=temporary, network=network)
 
     def wrap(self, entry: ServerEntry, argv: Sequence[str]) -> Sequence[str]:
         """Returns the command that starts a server in its jail, which is made ready."""
         opened, temporary = self._opened, self._temporary(entry)
         folder = opened.paths.root / entry.cwd
         self._check_command(entry, folder)
-        spec = reading_jail(opened.paths, opened.environment, temporary, network=self._network)
+        spec = reading_jail(
+            opened.paths,
+            opened.environment,
+            temporary,
+            settings=self._settings,
+            network=self._settings.mcp_network,
+        )
         spec.folder.mkdir(parents=True, exist_ok=True)
         prepare_jail(spec, self._sandbox.kind, person=FALLBACK_IDENTITY)
         there = ["env", "-C", str(folder), *argv]

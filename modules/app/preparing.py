@@ -22,7 +22,7 @@ def make_preparation(
         settings.lane,
         timeout_seconds=settings.check_timeout_seconds,
         wrap=check_jail(
-            opened, sandbox, shown=lambda tree: preparation.links(tree), writable=writable
+            opened, settings, sandbox, shown=lambda tree: preparation.links(tree), writable=writable
         ),
         installs=editable_installs(python_environments(path, root, settings.lane.link), root),
         has_read_only_places=sandbox.kind is SandboxKind.BWRAP,

@@ -337,7 +337,10 @@ def _house(
         environment=child_environment(environment.variables, temporary=paths.temporary / "check-1"),
         cores=os.cpu_count() or 1,
         wrap=check_jail(
-            opened, sandbox, shown=lambda tree: preparation.links(tree) + preparation.kept(tree)
+            opened,
+            settings,
+            sandbox,
+            shown=lambda tree: preparation.links(tree) + preparation.kept(tree),
         ),
         preparation=preparation,
         on_log=lambda log: mask_file(log, mask),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
+from modules.app.jails import memory_bytes
 from modules.app.object_intake import keep_taking_in
 from modules.app.worker_end import end_worker, signal_group
 from modules.app.worker_pids import cpu_ticks
@@ -192,6 +193,7 @@ def _jail(house: House, lane: Lane, temporary: Path) -> JailSpec:
             project=house.paths.root,
         ),
         writable=house.writable,
+        memory_bytes=memory_bytes(house.settings),
         shown=house.preparation.links(lane.path),
         network=house.settings.worker_network,
         egress=house.egress.path,

@@ -10,6 +10,8 @@ from modules.records.merges import Strategy
 from modules.records.record import Record
 
 MOST_WORKERS = 16
+LEAST_MEMORY_MB = 256
+"""The least a process in a sandbox may be given; a worker has to start in it."""
 Network = Literal["off", "proxy", "shared"]
 Review = Literal["none", "lead", "person"]
 Prove = Literal["tip", "each"]
@@ -151,6 +153,8 @@ class Settings(Record):
     """`host`, `host:port` or `*.host`: what the proxy lets through."""
     writable: tuple[str, ...] = ()
     """Folders beside their lanes that workers' commands may write, absolute or `~/…`."""
+    memory_mb: int = 0
+    """Mebibytes of its own one process in a sandbox may hold; 0: any amount."""
 
 
 class Environment(Record):

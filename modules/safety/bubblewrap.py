@@ -11,7 +11,8 @@
    jail: git outside would write to a log through a link that was put there.
    For its objects git has a folder of the worktree's own in their place, and sees the
    repository's, read-only, in another. So nobody inside can delete or forge what others have.
-5. The jail dies with the thread that started it, and everything in it with the jail. bubblewrap
+5. Folders in memory are as large as one process's memory may be, where that is limited.
+6. The jail dies with the thread that started it, and everything in it with the jail. bubblewrap
    sees to that some milliseconds after its start. So the jail's first process, once it will die
    with bubblewrap, looks whether bubblewrap and the starter still live, and runs the command only
    then. It sees them through folders of /proc that are opened outside and closed before the
@@ -32,6 +33,7 @@ _NAMESPACES = (
     "--unshare-cgroup-try",
     "--disable-userns",
 )
+_SHARED_MEMORY = Path("/dev/shm")
 _GIT_READABLE = ("HEAD", "config", "config.worktree", "hooks", "info", "shallow", "refs", "logs")
 _ADMIN_READABLE = ("commondir", "gitdir", "config.worktree")
 # With a shared network, names are resolved through what systemd keeps here.
@@ -63,6 +65,9 @@ def bubblewrap_argv(
     mounts += [(where, ("--ro-bind", str(what), str(where))) for what, where in spec.shown]
     if spec.git is not None:
         mounts += _git(spec.git)
+    if spec.memory_bytes:
+        mounts.append((_SHARED_MEMORY, ("--perms", "1777", "--tmpfs", str(_SHARED_MEMORY))))
+        mounts = [(place, _bounded(words, spec.memory_bytes)) for place, words in mounts]
     mounts.sort(key=lambda mount: len(mount[0].parts))
     return [
         *("/bin/sh", "-c", _ENTER, str(starter)),
@@ -75,6 +80,8 @@ def bubblewrap_argv(
         "--as-pid-1",
         "--new-session",
         *(word for _, words in mounts for word in words),
+        # The folder of devices lies in memory as well, and bubblewrap gives it no size.
+        *(("--remount-ro", "/dev") if spec.memory_bytes else ()),
         "--chdir",
         str(spec.folder),
         *("--", "/bin/sh", "-c", _BEGIN, "sh"),
@@ -167,6 +174,10 @@ def _shown(path: Path) -> _Mount:
 
 def _writable(path: Path) -> _Mount:
     return path, ("--bind", str(path), str(path))
+
+
+def _bounded(words: tuple[str, ...], size_bytes: int) -> tuple[str, ...]:
+    return ("--size", str(size_bytes), *words) if "--tmpfs" in words else words
 
 
 def _empty(path: Path) -> _Mount:

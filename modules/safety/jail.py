@@ -87,6 +87,8 @@ class JailSpec(Record):
     """How large one file may become."""
     open_files: int = 65_536
     """How many files one process may hold open."""
+    memory_bytes: int = 0
+    """How much memory of its own one process may hold, and each folder in memory; 0: any amount."""
 
     def resolved(self) -> "JailSpec":
         """Returns the same jail with all links in its paths followed."""

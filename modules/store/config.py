@@ -185,6 +185,7 @@ def _merged(settings: Settings, file: "SettingsFile", *, source: str) -> Setting
         worker_network=sandbox.get("network", settings.worker_network),
         open_hosts=tuple(sandbox.get("hosts", settings.open_hosts)),
         writable=tuple(sandbox.get("writable", settings.writable)),
+        memory_mb=sandbox.get("memory_mb", settings.memory_mb),
         roles=joined_roles(settings.roles, given.get("roles", {}), source=source),
         models={
             **settings.models,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from modules.records.settings import MOST_WORKERS
+from modules.records.settings import LEAST_MEMORY_MB, MOST_WORKERS
 from modules.store.paths import LANES_FOLDER, TEAM_FOLDER
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -50,6 +50,12 @@ def _plain_inside(text: str) -> str:
     if set(text) & set("*?[\\!"):
         raise ValueError("write one folder's path, without wildcards")
     return PurePosixPath(_inside(text)).as_posix()
+
+
+def _memory(megabytes: int) -> int:
+    if megabytes and megabytes < LEAST_MEMORY_MB:
+        raise ValueError(f"give {LEAST_MEMORY_MB} at least, or 0 for no limit")
+    return megabytes
 
 
 class _Table(BaseModel):
@@ -156,11 +162,12 @@ class McpTable(_Table):
 
 
 class SandboxTable(_Table):
-    """`[sandbox]`: what workers' commands reach and write beside their lanes."""
+    """`[sandbox]`: what workers' commands reach and write beside their lanes, and may use."""
 
     network: Literal["off", "proxy", "shared"] = "off"
     hosts: list[Annotated[str, AfterValidator(_open_host)]] = []
     writable: list[Annotated[str, AfterValidator(_folder)]] = []
+    memory_mb: Annotated[int, AfterValidator(_memory)] = 0
 
 
 class UserSettingsFile(SettingsFile):

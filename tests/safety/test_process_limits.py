@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from modules.records.settings import LEAST_MEMORY_MB
 from modules.safety.jail import JailSpec, SandboxKind
 from modules.safety.sandbox import jailed_argv
 from tests.safety.jail_ground import ORDINARY_UID, Ground, Ran, User, make_ground, need
 
 KINDS = (SandboxKind.BWRAP, SandboxKind.LANDLOCK)
 ORDINARY = User(ORDINARY_UID) if os.geteuid() == 0 else User(None)
+LEAST = LEAST_MEMORY_MB * 2**20
 FILL = "head -c 3000000 /dev/zero > filled; wc -c < filled"
 FORKS = """$PY -c '
 import os, signal
@@ -87,3 +89,43 @@ def test_limits_of_a_jail_are_those_of_everything_in_it(ground: Ground, kind: Sa
     ran = run(ground, "ulimit -Hc; ulimit -Hn; ulimit -Hf", kind, open_files=64, file_bytes=2**20)
 
     assert ran.out.split() == ["0", "64", "1024"]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_process_that_takes_more_memory_than_it_may_is_refused(
+    ground: Ground, kind: SandboxKind
+) -> None:
+    take = "$PY -c 'print(len(bytearray(600_000_000)))'"
+
+    unguarded = run(ground, take, SandboxKind.OFF, memory_bytes=LEAST)
+    jailed = run(ground, take, kind, memory_bytes=LEAST)
+
+    assert unguarded.out == "600000000\n"
+    assert jailed.out == ""
+    assert "MemoryError" in jailed.error
+
+
+@pytest.mark.parametrize("place", ["/dev/shm", "/dev", "/run", "$G"])
+def test_folders_in_memory_are_no_way_around_the_limit(ground: Ground, place: str) -> None:
+    fill = f"head -c 300000000 /dev/zero > {place}/filled; stat -c %s {place}/filled"
+
+    unlimited = run(ground, fill, SandboxKind.BWRAP)
+    limited = run(ground, fill, SandboxKind.BWRAP, memory_bytes=LEAST)
+
+    assert unlimited.out == "300000000\n"
+    assert int(limited.out or 0) <= LEAST
+
+
+def test_threads_terminals_and_shared_memory_work_under_the_limit(ground: Ground) -> None:
+    program = (
+        "import multiprocessing.shared_memory as s, os, pty, threading\n"
+        "for _ in range(100): threading.Thread(target=int).start()\n"
+        "one, other = pty.openpty(); os.write(other, b'x'); os.read(one, 1)\n"
+        "s.SharedMemory(create=True, size=100_000_000).unlink()\n"
+        "open('/dev/null', 'w').write('x'); print('all')\n"
+    )
+    (ground.lane / "program.py").write_text(program)
+
+    ran = run(ground, "$PY program.py", SandboxKind.BWRAP, memory_bytes=LEAST)
+
+    assert (ran.out, ran.error) == ("all\n", "")

@@ -133,6 +133,36 @@ def test_network_is_denied_with_a_reason_and_the_work_goes_on(
     assert_nothing_left(repository)
 
 
+def test_workers_and_checks_hold_no_more_memory_than_the_person_says(
+    sandbox: str, repository: Path, tmp_path: Path, own_environment: Path
+) -> None:
+    settings = own_environment / "crewyard" / "settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("[sandbox]\nmemory_mb = 512\n")
+    spec = make_script(
+        tmp_path,
+        [
+            worker(
+                "look",
+                calls(bash("echo at most $(ulimit -d)")),
+                calls(write("notes.txt", "seen\n"), commit("notes"), expect="at most 524288"),
+                calls(submit()),
+            )
+        ],
+    )
+    post(repository, TaskDraft(subject="look"))
+    check = 'test "$(ulimit -d)" = 524288'
+
+    ended = crewyard(
+        *("work", "--json", "--check", check, "--model", spec),
+        cwd=repository,
+        environment={"CREWYARD_SANDBOX": sandbox},
+    )
+
+    assert ended.code == 0, ended
+    assert_proven(repository, ended.document)
+
+
 def test_worker_reaches_the_hosts_its_person_opened_and_no_others(
     repository: Path, tmp_path: Path, own_environment: Path
 ) -> None:

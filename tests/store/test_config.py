@@ -107,6 +107,7 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         '[web]\nallow = ["docs.lan", "localhost:8000", "[::1]:80", "10.0.0.0/8"]\n'
         '[mcp]\nsandbox = false\nnetwork = "off"\n'
         '[sandbox]\nnetwork = "proxy"\nhosts = ["pypi.org", "*.a.io:8443"]\nwritable = ["~/go"]\n'
+        "memory_mb = 2048\n"
     )
 
     assert sources.read() == Settings(
@@ -120,6 +121,7 @@ def test_budget_roles_and_models_are_read(sources: Sources) -> None:
         worker_network="proxy",
         open_hosts=("pypi.org", "*.a.io:8443"),
         writable=("~/go",),
+        memory_mb=2048,
     )
 
 
@@ -144,7 +146,7 @@ def test_role_of_both_files_is_held_to_both(sources: Sources) -> None:
     "line",
     [
         *('network = "on"', 'hosts = ["*"]', 'hosts = ["https://a.io"]', 'hosts = ["a.*.io"]'),
-        *('hosts = ["localhost"]', 'writable = ["cache"]'),
+        *('hosts = ["localhost"]', 'writable = ["cache"]', "memory_mb = 255", "memory_mb = -1"),
     ],
 )
 def test_sandbox_opened_for_what_can_not_be_is_refused(sources: Sources, line: str) -> None:
