@@ -71,6 +71,8 @@ _HARDENING = (
 )
 _FROM_TERMINALS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 _CAN_WATCH = hasattr(os, "pidfd_open")
+_NO_INDEX = "no-index"
+"""Name of a file that is never there."""
 _SHOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
 
 
@@ -169,7 +171,11 @@ class Git:
 
         Raises GitFault when the exit code is none of `accept`, GitTimedOut past the time limit.
         """
-        process = self._start(args, {**self._environment(), **(env or {})}, input is not None)
+        environment = {**self._environment(), **(env or {})}
+        if args[0] == "diff-tree" and self.place is not None:
+            # It compares trees, and reads all of the index first, for nothing.
+            environment["GIT_INDEX_FILE"] = str(self.place.git_dir / _NO_INDEX)
+        process = self._start(args, environment, input is not None)
         try:
             stdout, stderr = process.communicate(input, timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:

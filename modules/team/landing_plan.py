@@ -11,6 +11,7 @@
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from modules.git.changes import Side, compare
@@ -221,8 +222,11 @@ def _guarded(
     if tree == onto.tree:
         return None
     git = repository.git
-    changed = guard(git, fork=fork.tree, onto=onto.tree, head=head.tree, tree=tree)
-    commit, told = _landing_commit(repository, entry, head, onto, tree, strategy)
+    with ThreadPoolExecutor(1) as pool:
+        # At the same time: of a commit that the guard refuses nothing is made.
+        committing = pool.submit(_landing_commit, repository, entry, head, onto, tree, strategy)
+        changed = guard(git, fork=fork.tree, onto=onto.tree, head=head.tree, tree=tree)
+        commit, told = committing.result()
     note = " ".join(filter(None, (note, told)))
     return Step(commit, tree, _attributes(git, onto, commit, changed), note)
 

@@ -1,6 +1,7 @@
 """A queue that is killed at any step or moment is made good: each change lands exactly once."""
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -75,12 +76,10 @@ def work(root: Path, home: Path, before: Callable[[], None]) -> None:
 
 def work_until(root: Path, home: Path, count: int) -> None:
     """Works, and kills this process before the step with the number `count`."""
-    reached = 0
+    steps = itertools.count(1)  # two threads may be at it
 
     def before() -> None:
-        nonlocal reached
-        reached += 1
-        if reached == count:
+        if next(steps) == count:
             os.kill(os.getpid(), signal.SIGKILL)
 
     work(root, home, before)
