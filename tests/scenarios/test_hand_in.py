@@ -113,6 +113,38 @@ def test_next_attempt_goes_on_with_the_work_whose_check_failed(
     assert_nothing_left(repository)
 
 
+def test_worker_reads_what_a_hook_of_the_repository_says_against_its_commit(
+    repository: Path, tmp_path: Path
+) -> None:
+    """gotgenes/pi-packages#704."""
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text(
+        "#!/bin/sh\nif grep -q a=1 a.py; then sed -i 's/a=1/a = 1/' a.py; "
+        "echo 'formatter: a.py was rewritten'; exit 1; fi\n"
+    )
+    hook.chmod(0o755)
+    spec = make_script(
+        tmp_path,
+        [
+            worker(
+                "add a",
+                calls(write("a.py", "a=1\n"), commit("add a")),
+                calls(submit(), expect="formatter: a.py was rewritten"),
+                calls(commit("add a"), expect="uncommitted work \\(a.py\\)"),
+                calls(submit()),
+            )
+        ],
+    )
+    post(repository, TaskDraft(subject="add a"))
+
+    ended = crewyard("work", "--json", "--check", CHECK, "--model", spec, cwd=repository)
+
+    assert ended.code == 0, ended
+    assert (repository / "a.py").read_text() == "a = 1\n"
+    assert_proven(repository, ended.document)
+    assert_nothing_left(repository)
+
+
 def test_worker_whose_answers_are_empty_fails_its_attempt(repository: Path) -> None:
     post(repository, TaskDraft(subject="say nothing", attempts_allowed=1))
     with OpenAiServer([Answer()]) as server:

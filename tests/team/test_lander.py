@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from modules.git.refs import ENTRIES
 from modules.records.merges import CheckOutcome, EntryStatus
+from modules.records.queue_records import EntrySubmitted
 from modules.team.intake import QueueRefusal
 from modules.team.probe_pace import Limits
 from modules.team.queue_view import unproven
-from tests.repos import make_repo
+from tests.repos import NOW, make_repo
 from tests.team.lander_case import FAILED, PASSED, LanderCase, Names, shown, until
 from tests.team.queue_case import QueueCase, make_case
 from tools.merge import entry_line
@@ -592,3 +594,23 @@ def test_land_when_each_commit_is_to_be_proven_then_no_red_one_is_in_the_history
         assert entry.proven_as == entry.landed_as
         assert entry.receipt.tree == case.repo.rev(f"{entry.landed_as}^{{tree}}")
     assert unproven(queue.log.entries()) == []
+
+
+def test_land_when_a_merge_would_change_what_its_entry_does_not_then_nothing_of_it_lands(
+    case: QueueCase,
+) -> None:
+    """As where the base of a merge is a wrong one."""
+    before = case.repo.rev("main")
+    queue = LanderCase(case)
+    work = case.work(1, {"x": "x\n"})
+    case.repo.git("update-ref", f"{ENTRIES}1", work.commit)
+    queue.log.note(
+        EntrySubmitted(at=NOW, entry_id=1, target="main", submission=work, fork=work.commit)
+    )
+
+    ended = queue.drained()
+
+    assert ended == [(1, "queued")]
+    assert "would change ['x']" in queue.lander.pause_reason
+    assert queue.prover.ran == []
+    assert case.repo.rev("main") == case.queue.landed == before

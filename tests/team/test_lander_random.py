@@ -25,6 +25,7 @@ class RandomWorld:
         self.queue = LanderCase(
             self.case,
             limits=Limits(lanes=self.chance.randint(1, 4), chunk=self.chance.randint(1, 4)),
+            proves_each=seed % 2 == 1,
         )
         self.queue.prover.outcome = self.outcome
         self.kinds: dict[int, str] = {}
@@ -97,6 +98,8 @@ def test_land_in_a_random_world_then_all_that_is_good_lands_once_and_proven(
         if entry.status is EntryStatus.MERGED:
             assert entry.receipt is not None
             assert entry.receipt.outcome is PASSED
+            assert entry.receipt.tree == case.repo.rev(f"{entry.proven_as}^{{tree}}")
+            assert seed % 2 == 0 or entry.proven_as == entry.landed_as
     clashing = [e.status for e in log.entries() if world.kinds[e.entry_id] == "clashing"]
     if clashing and world.flake_rate == 0.0:
         assert EntryStatus.MERGED in clashing

@@ -136,7 +136,7 @@ def test_land_when_one_is_red_then_only_that_one_fails(case: QueueCase) -> None:
 def test_land_when_two_are_green_alone_but_not_together_then_the_second_fails(
     tmp_path: Path,
 ) -> None:
-    """llm-d/llm-d-router#2257, vshulcz/deja-vu#3433."""
+    """llm-d/llm-d-router#2257, vshulcz/deja-vu#3433, vllm-project/semantic-router#2578."""
     case = make_case(tmp_path, check="test ! -e renamed || test ! -e caller")
     case.submit(1, {"renamed": "1\n"})
     case.submit(2, {"caller": "2\n"})
@@ -145,6 +145,7 @@ def test_land_when_two_are_green_alone_but_not_together_then_the_second_fails(
 
     assert statuses == ["merged", "failed"]
     assert case.files() == ["a.txt", "b.txt", "renamed"]
+    assert "on top of what landed meanwhile ('task 1')" in case.queue.entry(2).reason
 
 
 def test_land_when_two_change_one_line_then_the_second_is_handed_back(case: QueueCase) -> None:
@@ -501,6 +502,45 @@ def test_submit_when_it_holds_anothers_unlanded_work_then_it_is_refused(case: Qu
     assert late.status is EntryStatus.QUEUED
     assert case.drain() == ["merged"]
     assert case.files() == ["a.txt", "b.txt", "mine.txt", "theirs.txt"]
+
+
+def test_land_when_one_is_stacked_on_another_that_landed_then_only_its_own_lines_come(
+    case: QueueCase,
+) -> None:
+    """Joined as they are the two conflict: what they stand on landed as another commit."""
+    below, above = case.lane(1), case.lane(2)
+    case.work(1, {"a.txt": "one\nBELOW\nthree\n", "below.txt": "b\n"}, lane=below)
+    case.repo.git("reset", "-q", "--hard", below.branch, at=above.path)
+    case.repo.commit({"a.txt": "one\nABOVE\nthree\n"}, "above", at=above.path)
+    with pytest.raises(ModelFault, match="Wait until it has"):
+        case.queue.submit(case.submission(2, above))
+    case.queue.submit(case.submission(1, below))
+    assert case.drain() == ["merged"]
+
+    case.queue.submit(case.submission(2, above))
+
+    assert case.drain() == ["merged"]
+    assert case.repo.git("show", "main:a.txt") == "one\nABOVE\nthree"
+    assert case.repo.git("diff", "--name-only", "main^", "main") == "a.txt"
+    assert case.repo.git("log", "--format=%s", "main").split("\n")[:2] == ["task 2", "task 1"]
+
+
+def test_submit_when_what_it_is_stacked_on_was_taken_out_then_it_still_may_not_land(
+    case: QueueCase,
+) -> None:
+    below, above = case.lane(1), case.lane(2)
+    entry = case.queue.submit(case.work(1, {"below.txt": "b\n"}, lane=below))
+    case.repo.git("reset", "-q", "--hard", below.branch, at=above.path)
+    case.repo.commit({"above.txt": "a\n"}, "above", at=above.path)
+    case.queue.reject(entry.entry_id, "not this")
+
+    with pytest.raises(ModelFault, match=r"contains work of 'wt/t1-1' that has not landed"):
+        case.queue.submit(case.submission(2, above))
+    case.repo.git("rebase", "-q", "--onto", case.queue.landed, below.branch, at=above.path)
+    case.queue.submit(case.submission(2, above))
+
+    assert case.drain() == ["merged"]
+    assert case.files() == ["a.txt", "above.txt", "b.txt"]
 
 
 def test_submit_when_a_second_attempt_builds_on_the_first_then_it_is_taken(
