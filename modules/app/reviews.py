@@ -104,8 +104,10 @@ class Reviews:
 
     def is_needed(self, submission: Submission) -> bool:
         """True where somebody has to approve the work and has not yet."""
-        is_approved = self._ledger.is_approved(submission.task, submission.commit)
-        return self._policy(submission) != "none" and not is_approved
+        policy = self._policy(submission)
+        return policy != "none" and not self._ledger.is_approved(
+            submission.task, submission.commit, of=policy
+        )
 
     def _policy(self, submission: Submission) -> Review:
         general, by_path = self._settings.review, self._settings.review_paths

@@ -1,8 +1,8 @@
 """What work waits for a review, and what was said about which commit; kept in the queue's journal.
 
 1. An answer is to one commit of one task, and the first one counts.
-2. A commit that was approved needs no other approval, whoever leads; one that was sent back is
-   asked about anew when it is handed in again.
+2. A commit that was approved needs no other approval, whoever leads, but a person's where only the
+   lead has looked; one that was sent back is asked about anew when it is handed in again.
 3. What waits is asked about until it is answered or its attempt is over: so another shell can
    answer for work that nobody is waiting beside.
 """
@@ -50,10 +50,10 @@ class ReviewLedger:
         """Returns what was said about a commit since it was asked about last."""
         return self._log.state.answers.get((task, commit))
 
-    def is_approved(self, task: int, commit: str) -> bool:
-        """True for a commit that was approved."""
+    def is_approved(self, task: int, commit: str, *, of: Review) -> bool:
+        """True for a commit that was approved by whom `of` asks for, or by the person."""
         given = self.answered(task, commit)
-        return given is not None and given.accepts
+        return given is not None and given.accepts and (of != "person" or given.by == "person")
 
     def waiting(self, task: int) -> ReviewAsked | None:
         """Returns the work of `task` that waits for a review."""

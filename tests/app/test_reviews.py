@@ -170,6 +170,7 @@ def test_approval_holds_for_the_next_lead_and_for_that_commit_alone(tmp_path: Pa
 
     assert not next_lead.reviews.is_needed(WORK)
     assert next_lead.reviews.is_needed(MOVED)
+    assert Desk(tmp_path, "person").reviews.is_needed(WORK)
 
 
 def test_answer_to_work_that_moved_on_does_not_count(tmp_path: Path) -> None:
@@ -178,8 +179,8 @@ def test_answer_to_work_that_moved_on_does_not_count(tmp_path: Path) -> None:
     reviews.ask(MOVED, of="person")
 
     assert reviews.settle(WORK, accepts=True, words="", by="person") is None
-    assert not reviews.is_approved(1, WORK.commit)
-    assert not reviews.is_approved(1, MOVED.commit)
+    assert not reviews.is_approved(1, WORK.commit, of="lead")
+    assert not reviews.is_approved(1, MOVED.commit, of="lead")
 
 
 def test_first_of_two_answers_counts(tmp_path: Path) -> None:
