@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ LONG_OUTPUT = (
     'import json; text = "x\\n" * 40_000 + "in the middle" + "\\nx" * 40_000; '
     'print(json.dumps({"hookSpecificOutput": {"updatedToolOutput": text}}))'
 )
+ASKED = "touch made && ls && rm made"
 NOTHING = submit(no_changes_reason="There is nothing to change.")
 
 
@@ -172,6 +174,37 @@ def test_mode_raised_in_the_lead_reaches_a_running_worker_only_when_it_is_for_al
 
     assert on_disk == [False, True]
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
+def test_worker_that_waits_for_the_person_keeps_its_task_and_does_what_is_allowed(
+    repository: Path, own_environment: Path
+) -> None:
+    """PRM-03: the worker is named with its command, and its lease is kept alive as it waits."""
+    role_settings(own_environment, 'lease_seconds = 6.0\n[permissions]\nask = ["Bash(touch *)"]\n')
+    script = [worker("make it", calls(bash(ASKED)), calls(NOTHING, expect="made$"))]
+    asked: list[tuple[str, str, str]] = []
+
+    async def story(run: Run) -> None:
+        async def answer() -> None:
+            while not (pending := run.house.questions.pending()):
+                await run.house.events.stirred()
+            asked.extend((one.agent, one.tool, one.text) for one in pending)
+            begun = run.house.board.task(1).lease_until
+            assert begun is not None
+            while (run.house.board.task(1).lease_until or begun) < begun + timedelta(seconds=3):
+                await asyncio.sleep(0.05)
+            run.house.questions.answer(pending[0].question_id, "yes")
+
+        async with run.at_work(), asyncio.timeout(40):
+            await answer()
+            await until_quiet(run)
+
+    post(repository, TaskDraft(subject="make it"))
+    with_run(repository, story, script=script, has_person=True)
+
+    assert asked == [("w1", "bash", ASKED)]
+    (task,) = tasks(repository)
+    assert (task["status"], task["attempt"]) == ("completed", 1), task
 
 
 @pytest.mark.parametrize("sandbox", ["bwrap", "landlock"])

@@ -219,7 +219,7 @@ def test_unanswered_question_is_a_no(
 
         assert "nobody answered within" in " ".join(outputs(repository))
         person.settles()
-        assert "y/n" not in person.lines[-2]
+        assert "y/n" not in "".join(person.lines[-3:])
 
 
 def test_answer_typed_before_the_question_came_does_not_answer_it(
@@ -339,7 +339,8 @@ def test_killed_console_goes_on_with_a_valid_history(repository: Path) -> None:
 
 
 def is_on_hold(person: Console) -> bool:
-    return person.lines[-1] == ">" and "(interrupted;" in person.lines[-2]
+    *_, told, line, status = person.lines
+    return (line, status) == (">", "auto mode") and "(interrupted;" in told
 
 
 def wait_past_twice(person: Console) -> None:
@@ -462,7 +463,7 @@ def test_cursor_and_deletion_go_by_what_a_person_sees(repository: Path, tmp_path
 
         person.type("漢字" * 12)
         person.settles()
-        assert [line for line in person.lines[-2:]] == ["> " + "漢字" * 9 + "漢", "  字漢字漢字"]
+        assert person.lines[-3:] == ["> " + "漢字" * 9 + "漢", "  字漢字漢字", "auto mode"]
         assert person.screen.cursor.x == 2 + 10
 
 
