@@ -79,8 +79,9 @@ SHELL_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
             "Runs a command line in a fresh bash and returns its output, stdout and stderr as one. "
             "Every call starts in your folder: `cd` and variables do not last. There is no "
             "terminal and standard input is empty. Processes still running when the command is "
-            f"over are ended. Output over {OUTPUT_LIMIT} characters keeps its two ends; the whole "
-            "of it goes to a file. For reading, editing and searching files there are better tools."
+            "over are ended; what should run on is for background_run. Output over "
+            f"{OUTPUT_LIMIT} characters keeps its two ends; the whole of it goes to a file. For "
+            "reading, editing and searching files there are better tools."
         ),
         input=BashInput,
         place=Place.LANE,

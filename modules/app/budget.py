@@ -17,6 +17,7 @@ from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 from modules.records.messages import Usage
 from modules.records.settings import Limit
+from modules.team.addresses import worker_of
 
 WARN_AT = 0.8
 RUN = "run"
@@ -132,9 +133,7 @@ class Budget:
         return (self._clock() - account.began_at).total_seconds() / 60
 
     def _names(self, agent: str, task: int | None) -> list[str]:
-        # A sub-agent's name begins with its worker's.
-        worker = agent.partition("/")[0]
-        return [RUN] if task is None else [RUN, f"task {task}", f"worker {worker}"]
+        return [RUN] if task is None else [RUN, f"task {task}", f"worker {worker_of(agent)}"]
 
     def _account(self, name: str) -> Account:
         if name not in self._accounts:

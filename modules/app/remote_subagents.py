@@ -9,7 +9,7 @@ from typing import Protocol
 from modules.app.subagents import SubAgent
 from modules.records.protocol import Via
 from modules.team.broker import WorkerBroken
-from tools.subagent import SubagentInput
+from tools.subagent import MOST_AT_ONCE, SubagentInput
 
 
 class Maker(Protocol):
@@ -29,8 +29,9 @@ class RemoteSubAgents:
 
     def begin(self, via: Via, given: SubagentInput) -> None:
         """Makes the sub-agent a call asks for."""
+        beside = sum(via[:-1] == other[:-1] for other in self._at_work)
         above = self.at(via[:-1]).subagents if len(via) > 1 else self._maker
-        if above is None or via in self._at_work:
+        if above is None or via in self._at_work or beside == MOST_AT_ONCE:
             raise WorkerBroken(f"The worker can't begin a sub-agent by the calls {via!r}.")
         self._at_work[via] = above.make(given)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
+from modules.team.addresses import worker_of
+
 Note = Callable[[str, str, datetime | None], AbstractContextManager[None]]
 """Takes the agent, what it waits for, and until when at the latest."""
 
@@ -22,5 +24,7 @@ class WaitNotes:
     def waiting(
         self, agent: str, what: str, *, at_most_seconds: float
     ) -> AbstractContextManager[None]:
-        """Shows an agent as waiting as long as the context lasts."""
-        return self._note(agent, what, self._clock() + timedelta(seconds=at_most_seconds))
+        """Shows an agent as waiting as long as the context lasts, by a sub-agent its worker."""
+        return self._note(
+            worker_of(agent), what, self._clock() + timedelta(seconds=at_most_seconds)
+        )

@@ -78,7 +78,13 @@ class RemoteHands:
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Takes one call through the lead's gate."""
+        """Takes one call through the lead's gate; of sub-agents so many at once as may be."""
+        if call.name == SUBAGENT_TOOL.name:
+            async with self._slots:
+                return await self._run(call)
+        return await self._run(call)
+
+    async def _run(self, call: ToolCall) -> ToolResult:
         opening = Open(seq=self._line.next_number(), call=call, via=self._via)
         answer = await self._line.ask_gate(opening)
         if isinstance(answer, Done):
@@ -116,12 +122,11 @@ class RemoteHands:
         async def after(end: TurnEnd) -> Message | None:
             return await _turn_over(line, end, via)
 
-        async with self._slots:
-            try:
-                hands = RemoteHands(line, self._tools, context, via)
-                return await run_subagent(brain, hands, given.prompt, after=after)
-            finally:
-                await context.background.stop_all()
+        try:
+            hands = RemoteHands(line, self._tools, context, via)
+            return await run_subagent(brain, hands, given.prompt, after=after)
+        finally:
+            await context.background.stop_all()
 
 
 @dataclass(frozen=True, slots=True)

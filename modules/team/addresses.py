@@ -49,3 +49,8 @@ def _who_is_there(roles: Mapping[str, str]) -> str:
     people = ", ".join([LEAD, *roles])
     named = ", ".join(sorted({ROLE_PREFIX + role for role in roles.values() if role}))
     return f"There are: {people}; {named or 'no worker has a role'}."
+
+
+def worker_of(agent: str) -> str:
+    """Returns the worker whose sub-agent an agent is, or the agent itself where it is none."""
+    return agent.partition("/")[0]

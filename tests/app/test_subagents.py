@@ -19,7 +19,7 @@ from modules.safety.permissions import Standing
 from modules.team.broker import WorkerBroken
 from tests.app.runs import with_run
 from tests.scenarios.programs import make_repository
-from tools.subagent import EXPLORE_TOOLS, SubagentInput
+from tools.subagent import EXPLORE_TOOLS, MOST_AT_ONCE, SubagentInput
 
 EXPLORE = SubagentInput(prompt="look")
 GENERAL = SubagentInput(prompt="do", kind="general")
@@ -159,7 +159,10 @@ def test_worker_speaks_for_sub_agents_that_passed_the_gate_and_for_no_other(
         remote.begin(("c1", "c2"), EXPLORE)
 
         assert remote.at(("c1",)).pool is not remote.at(("c1", "c2")).pool
-        for via in (("c1",), ("c1", "c2", "c3"), ("c9", "c2")):
+        for number in range(1, MOST_AT_ONCE):
+            remote.begin((f"d{number}",), EXPLORE)
+        one_too_many = (f"d{MOST_AT_ONCE}",)
+        for via in (("c1",), ("c1", "c2", "c3"), ("c9", "c2"), one_too_many):
             with pytest.raises(WorkerBroken):
                 remote.begin(via, EXPLORE)
         await remote.end(("c1", "c2"))

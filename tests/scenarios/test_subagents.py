@@ -106,17 +106,21 @@ def test_helpers_of_a_worker_share_its_lane_and_give_back_last_words_alone(
 
 
 def test_helpers_of_one_answer_work_at_once(repository: Path, tmp_path: Path) -> None:
-    """Each waits for a file that the other makes; one after the other they would wait for ever."""
+    """Two wait for a file that the other makes; one after the other they would wait for ever.
+
+    More than may be at work at once wait for their turn.
+    """
     meets = "touch {0}; until [ -e {1} ]; do sleep 0.02; done"
     spec = make_script(
         tmp_path,
         [
             helper("w1/general-1", calls(bash(meets.format("a", "b"))), {"say": "Met b."}),
             helper("w1/general-2", calls(bash(meets.format("b", "a"))), {"say": "Met a."}),
+            helper("w1/explore-*", {"say": "Seen."}),
             worker(
                 "delegate",
-                calls(ask("one", "general"), ask("two", "general")),
-                calls(bash("rm a b"), expect="(?s)Met b.*Met a"),
+                calls(ask("one", "general"), ask("two", "general"), *[ask("look")] * 6),
+                calls(bash("rm a b"), expect="(?s)Met b.*Met a(.*Seen){6}"),
                 calls(submit(no_changes_reason="Only met.")),
             ),
         ],

@@ -3,7 +3,7 @@
 import pytest
 
 from modules.records.errors import ModelFault
-from modules.team.addresses import everybody, recipients
+from modules.team.addresses import everybody, recipients, worker_of
 
 ROLES = {"ann": "backend", "bob": "docs", "w1": "backend", "w2": ""}
 
@@ -51,3 +51,9 @@ def test_message_to_everybody_reaches_all_others_and_is_refused_where_there_are_
     assert everybody(sender="ann", roles=ROLES) == ["bob", "w1", "w2"]
     with pytest.raises(ModelFault, match="No worker is there to read it"):
         everybody(sender="lead", roles={})
+
+
+def test_worker_of_a_sub_agent_is_whom_its_name_begins_with() -> None:
+    assert [worker_of(name) for name in ("w1", "w1/explore-1", "w1/general-2/explore-1")] == [
+        "w1"
+    ] * 3
