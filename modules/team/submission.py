@@ -8,7 +8,8 @@ from modules.git.lane_objects import take_in_all
 from modules.git.merging import merge_trees
 from modules.git.refs import LANDED, is_ancestor, merge_base, read_commit, read_ref, tree_of
 from modules.git.repository import Repository
-from modules.git.run_git import Git, GitFault, GitTimedOut
+from modules.git.run_git import Git
+from modules.git.soundness import fault_in
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.team.submission_rules import (
@@ -59,7 +60,7 @@ def examine(
         )
     if nothing_new := _nothing_new(git, submission, landed):
         return Examined(nothing_new=nothing_new)
-    _refuse_incomplete(git, commit, landed)
+    _refuse_unsound(repository, commit, landed)
     fork = merge_base(git, landed, commit)
     nothing_new = _examine_changes(repository, submission, landed, tuple(merged), fork)
     return Examined(fork, nothing_new)
@@ -86,17 +87,12 @@ def _nothing_new(git: Git, submission: Submission, landed: str) -> str:
     return ""
 
 
-def _refuse_incomplete(git: Git, commit: str, landed: str) -> None:
-    """Refuses commits of which git has not all: their check could never begin."""
-    try:
-        git.run("rev-list", "--objects", "--quiet", commit, f"^{landed}")
-    except GitTimedOut:
-        raise
-    except GitFault as error:
+def _refuse_unsound(repository: Repository, commit: str, landed: str) -> None:
+    if fault := fault_in(repository, commit, landed=landed):
         raise ModelFault(
-            f"Objects of your commits are missing or damaged ({error.stderr.strip()}). Make the "
+            f"git refuses objects of your commits as missing or damaged ({fault}). Make the "
             "commits anew from your files and submit again."
-        ) from error
+        )
 
 
 def _examine_changes(
