@@ -17,6 +17,8 @@ from modules.app.why import causes_of, words_of
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 from modules.records.tasks import Task, TaskDraft
+from modules.store.locks import read_lead_pid
+from modules.team.board_rules import UNDER_WAY
 from modules.team.task_board import BoardRefusal, TaskBoard, task_json
 from tools.board import task_line
 
@@ -37,6 +39,7 @@ TaskModel = Annotated[
 Attempts = Annotated[int | None, typer.Option(min=1, help="Attempts before it is given up.")]
 ResultT = TypeVar("ResultT")
 PERSON = "person"
+NOBODY_AT_IT = "Nobody is at it: the lead that ran it has ended. The next run takes it up."
 
 tasks = Typer(help="Post tasks on the board and look at them.", no_args_is_help=True)
 
@@ -241,8 +244,13 @@ def _board_of(opened: Opened) -> TaskBoard:
 
 
 def _explained(opened: Opened) -> list[Task]:
-    """Returns all tasks, with what each waits for."""
-    return _board_of(opened).explained(there=[view.name for view in crew_at_work(opened.paths)])
+    """Returns all tasks, with what each waits for; those that a dead lead left say so."""
+    tasks = _board_of(opened).explained(there=[view.name for view in crew_at_work(opened.paths)])
+    if read_lead_pid(opened.paths.lead_lock) is not None:
+        return tasks
+    return [
+        evolve(task, reason=NOBODY_AT_IT) if task.status in UNDER_WAY else task for task in tasks
+    ]
 
 
 def _allowed(change: Callable[[], ResultT]) -> ResultT:

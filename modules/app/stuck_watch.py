@@ -1,12 +1,13 @@
 """Tells of tasks that don't get on: nobody is there for them, or others go first; once each.
 
-A task that gets on again and is stuck anew is told again. After the crew's end nothing is told, for
-then everybody has gone.
+A task that gets on again and is stuck anew is told again. What was blocked before the run, as by
+failed tasks or a board edited by hand, is told at its start, once for each cause. After the crew's
+end nothing is told, for then everybody has gone.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from modules.app.event_bus import EventBus
 from modules.records.events import AnyEvent, TaskChanged, TaskStuck, WorkerChanged
@@ -40,6 +41,7 @@ class StuckWatch:
         """Looks whenever a task may have waited too long, until it is cancelled."""
         self._is_at_work = True
         try:
+            self._tell(self._board.found_blocked())
             while True:
                 self._wake.clear()
                 self._look()
@@ -58,7 +60,10 @@ class StuckWatch:
         stuck = self._board.stuck(there=self._there())
         new = {task_id: why for task_id, why in stuck.items() if task_id not in self._told}
         self._told = stuck
-        for task_id, why in new.items():
+        self._tell(new)
+
+    def _tell(self, stuck: Mapping[int, str]) -> None:
+        for task_id, why in stuck.items():
             self._events.emit(
                 TaskStuck(
                     at=self._events.clock(),

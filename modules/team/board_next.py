@@ -90,6 +90,15 @@ def stuck(board: Board, *, there: Collection[str], now: datetime) -> dict[int, s
     return found
 
 
+def found_blocked(board: Board) -> dict[int, str]:
+    """Returns why tasks can't begin, by id: of all that are blocked by the same the first."""
+    first: dict[str, int] = {}
+    for task_id, why in sorted(board.blocked.items()):
+        if board.tasks[task_id].status is TaskStatus.PENDING:
+            first.setdefault(why, task_id)
+    return {task_id: why for why, task_id in first.items()}
+
+
 def next_impatience(board: Board, now: datetime) -> datetime | None:
     """Returns when the next task will have waited too long; None when none is on its way there."""
     times = (

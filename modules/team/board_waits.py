@@ -5,7 +5,8 @@
 2. A task is blocked when it can't begin until somebody acts: a task it waits for, directly or not,
    is failed, cancelled, not on the board, or waits for it in turn. It comes back by itself once
    that one is put right.
-3. A task without a landing rests before it is tried again; each failure doubles the rest.
+3. A task without a landing rests before it is tried again; each failure doubles the rest. A rest
+   that would last longer than any is over: the clock was set back.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -40,8 +41,9 @@ def own_reason(task: Task, tasks: Mapping[int, Task], now: datetime) -> str:
     """Returns why `task` may not be claimed now whatever others are at; empty when it may."""
     if task.status is TaskStatus.PARKED and task.not_before is None:
         return "It is parked until somebody retries it."
-    if task.not_before is not None and task.not_before > now:
-        return f"It rests until {task.not_before:%H:%M:%S}."
+    until = task.not_before
+    if until is not None and until > now and not _is_clock_back(task, until - now):
+        return f"It rests until {until:%H:%M:%S}."
     for other in task.draft.after:
         dependency = tasks.get(other)
         if dependency is None or dependency.status is not TaskStatus.COMPLETED:
@@ -64,6 +66,10 @@ def files_reason(
         if ANYTHING in claimed or overlap(task.draft.writes, claimed):
             return _touched_by(other)
     return ""
+
+
+def _is_clock_back(task: Task, rest: timedelta) -> bool:
+    return task.status is TaskStatus.PENDING and rest > _LONGEST_REST
 
 
 def pause_before_retry(failures: int) -> timedelta:

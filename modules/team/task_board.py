@@ -93,6 +93,11 @@ class TaskBoard:
         self.refresh()
         return board_next.stuck(self._board, there=there, now=self._clock())
 
+    def found_blocked(self) -> dict[int, str]:
+        """Returns why tasks can't begin, by id: of all that are blocked by the same the first."""
+        self.refresh()
+        return board_next.found_blocked(self._board)
+
     def next_impatience(self) -> datetime | None:
         """Returns when the next task will have waited too long; None when none will."""
         self.refresh()

@@ -134,6 +134,36 @@ def test_end_of_the_crew_is_not_told_task_by_task(tmp_path: Path) -> None:
     assert with_watch(tmp_path, story).stuck == []
 
 
+def test_what_was_blocked_before_the_run_is_told_once_for_each_cause(tmp_path: Path) -> None:
+    board = TaskBoard(Paths(tmp_path), clock=lambda: START)
+    for after in ((), (1,), (2,), (), (4,)):
+        board.add(TaskDraft(subject="s", after=after), by="p")
+    board.fail(1, reason="too hard", by="lead")
+
+    async def story(watched: Watched) -> None:
+        assert watched.stuck == [(2, "It waits for task 1, which is failed.")]
+        watched.board.fail(4, reason="too hard", by="lead")
+        await settle()
+
+    assert len(with_watch(tmp_path, story).stuck) == 1
+
+
+def test_board_edited_by_hand_into_a_cycle_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    board = TaskBoard(Paths(tmp_path), clock=lambda: START)
+    board.add(TaskDraft(subject="s"), by="p")
+    board.add(TaskDraft(subject="s"), by="p")
+    path = Paths(tmp_path).board
+    path.write_text(path.read_text().replace('"subject":"s"', '"subject":"s","after":[1]', 1))
+
+    async def story(watched: Watched) -> None:
+        assert watched.stuck == [(1, "It would wait for itself: 1 → 1.")]
+        task = watched.board.claim(worker="w1", role="", lease=LEASE)
+        assert task is not None
+        assert task.task_id == 2
+
+    with_watch(tmp_path, story)
+
+
 def test_task_that_was_stuck_before_the_run_is_told_when_it_starts(tmp_path: Path) -> None:
     TaskBoard(Paths(tmp_path), clock=lambda: START).add(
         TaskDraft(subject="s", assignee="bob"), by="p"

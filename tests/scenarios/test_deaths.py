@@ -179,6 +179,7 @@ def test_killed_lead_leaves_no_process_and_the_next_run_takes_over(
 
     (task,) = tasks(repository)
     assert task["status"] == "in_progress"
+    assert task["reason"].startswith("Nobody is at it: the lead that ran it has ended.")
     assert crewyard("team", "--json", cwd=repository).document["lead"] is None
 
     let_go_on(repository)

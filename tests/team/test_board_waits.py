@@ -95,6 +95,23 @@ def test_resting_task_is_not_claimed_before_its_time(ruled: RuledBoard) -> None:
     assert ruled.take() is not None
 
 
+def test_clock_that_was_set_back_makes_no_rest_longer_and_no_park_shorter(
+    ruled: RuledBoard,
+) -> None:
+    resting, parked = ruled.add(), ruled.add()
+    start = ruled.now + timedelta(minutes=5)
+    ruled.release(ruled.claim(resting), is_failure=True, not_before=start)
+    ruled.park(parked, until=start)
+    assert ruled.take() is None
+
+    ruled.clock.move(hours=-1)
+
+    claim = ruled.take()
+    assert claim is not None
+    assert claim.task == resting
+    assert ruled.take() is None
+
+
 def test_task_parked_until_a_time_comes_back_by_itself_and_uses_no_attempt(
     ruled: RuledBoard,
 ) -> None:
