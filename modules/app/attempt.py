@@ -88,7 +88,7 @@ class Attempts:
     async def work(self, member: Member, task: Task) -> None:
         """Works on `task` until its claim is over; only a bug is raised."""
         claim = current_claim(task)
-        end = AttemptEnd(reason="The crew was stopped.", is_failure=False)
+        end: AttemptEnd | None = None
         place: AttemptPlace | None = None
         try:
             place = await make_place(self._house, claim, task)
@@ -97,6 +97,8 @@ class Attempts:
             end = self._end_of(error)
         finally:
             member.set_state(WorkerState.STOPPING)
+            reason = member.leaves_because or "The crew was stopped."
+            end = end or AttemptEnd(reason=reason, is_failure=False)
             await finish(self._close(claim, task, place, end))
 
     async def _run(

@@ -25,7 +25,6 @@ from modules.app.screen import LEAD, Screen
 from modules.app.slash import slash_answer, slash_commands
 from modules.app.terminal import End, Given, Interrupt, Line, Terminal, View
 from modules.app.wiring import lead_system_prompt
-from modules.records.crew import WorkerState
 from modules.records.decisions import Answer
 from modules.records.errors import CrewyardError, PersonFault
 from modules.records.events import AnyEvent, CallEnded, CallStarted
@@ -35,7 +34,6 @@ from modules.records.tasks import TaskStatus
 
 LEAVING_WORDS = frozenset({"exit", "quit", "/exit", "/quit"})
 TWICE_SECONDS = 1.0
-_AT_WORK = (WorkerState.STARTING, WorkerState.WORKING, WorkerState.WAITING)
 
 
 class Conversation:
@@ -245,9 +243,11 @@ class Conversation:
             parts.append(f"{doing} since {self._since.astimezone():%H:%M:%S}")
         if self._lead.in_background:
             parts.append(f"{self._lead.in_background} in the background")
-        workers = sum(worker.state in _AT_WORK for worker in self._run.crew.workers())
+        workers = sum(worker.task is not None for worker in self._run.crew.workers())
         if workers:
             parts.append(f"{workers} at work")
+        if self._run.supervisor.is_paused:
+            parts.append("the crew is paused (/resume)")
         tasks = [task for task in house.board.tasks() if task.status is not TaskStatus.CANCELLED]
         if tasks:
             done = sum(task.status is TaskStatus.COMPLETED for task in tasks)

@@ -29,6 +29,7 @@ from tools.catalog import WORKER_TOOL_NAMES
 from tools.merge import REVIEW_ANSWERS, entry_line, entry_parts
 
 _DIFF_CHARACTERS = 20_000
+_NOTICE_CHARACTERS = 200
 
 
 class Crew:
@@ -125,7 +126,7 @@ class Crew:
             return 1
         sent = self._house.mailbox.send(sender=agent, to=readers, body=body)
         if LEAD in readers:
-            self._house.events.notice(f"{agent} wrote to the lead: {body[:200]}")
+            self._house.events.notice(f"{agent} wrote to the lead: {_on_one_line(body)}")
         return sent
 
     def _role_now(self, worker: WorkerView) -> str:
@@ -248,9 +249,11 @@ class Crew:
             raise ModelFault(f"{name} has sent no plan that waits for an answer.")
 
     def _write_lead(self, agent: str, words: str, how: str) -> None:
+        words = self._house.mask.masked(words)
         # Said first, so that it is told of the longest words as well.
         body = f"(The worker waits: answer with {how}.)\n{words}"
-        self.send_mail(agent=agent, to=LEAD, body=body)
+        self._house.mailbox.send(sender=agent, to=[LEAD], body=body)
+        self._house.events.notice(f"{agent} waits for the lead: {_on_one_line(words)}")
 
     async def fetch(self, url: str, *, agent: str) -> Page | Elsewhere:
         """Fetches a page; the person is asked where the way leads from https to http."""
@@ -288,6 +291,10 @@ class Crew:
         if not entries:
             raise ModelFault(f"Task {task_id} has brought nothing to the merge queue.")
         return entries[-1]
+
+
+def _on_one_line(words: str) -> str:
+    return " ".join(words.split())[:_NOTICE_CHARACTERS]
 
 
 def _closed_text(name: str, closed: Closed) -> str:

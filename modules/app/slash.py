@@ -141,6 +141,8 @@ def _team(run: Run) -> Iterator[Shown]:
             "for your answer" if worker.name in asking else _cell(doing_words(worker)),
         )
     yield table if table.rows else "No worker is there; they start with the work."
+    if run.supervisor.is_paused:
+        yield "The crew is paused: nobody begins anything until /resume."
 
 
 def _queue(run: Run) -> Iterator[Shown]:

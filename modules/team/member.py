@@ -2,6 +2,7 @@
 
 1. What a worker waits for is noted where the wait is, and forgotten where it ends, however it ends.
 2. A worker at work that waits is shown as waiting, for what it began to wait for last.
+3. One that is paused rests after its step, and at once where it is at none.
 """
 
 import asyncio
@@ -49,10 +50,13 @@ class Member:
     """The tool it runs, or what it waits for."""
     left_behind: list[int] = field(default_factory=list)
     """Processes of its last attempt that the kernel could not end."""
-    is_leaving: bool = False
+    leaves_because: str = ""
+    """Why its attempt is ended from outside; empty while it stays."""
     job: "asyncio.Task[None] | None" = field(default=None, repr=False)
     may_go: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     """Not set while the worker is paused."""
+    pause: Wait | None = None
+    """What a paused worker waits for."""
     waits: list[Wait] = field(default_factory=list, repr=False)
 
     def set_state(
@@ -64,6 +68,20 @@ class Member:
             self.state, self.since, self.until, self.doing = state, self.clock(), until, doing
         elif until is not None:
             self.until = until
+        self._tell(before)
+
+    def rest(self) -> None:
+        """Lets the worker begin nothing and ask its model nothing until it is to go on."""
+        before = self._shown
+        self.may_go.clear()
+        self.pause = self.pause or Wait(what="/resume", since=self.clock(), until=None)
+        self._tell(before)
+
+    def go_on(self) -> None:
+        """Ends the worker's rest."""
+        before = self._shown
+        self.may_go.set()
+        self.pause = None
         self._tell(before)
 
     @contextlib.contextmanager
@@ -90,7 +108,7 @@ class Member:
             pid=self.pid,
             since=self.since if wait is None else wait.since,
             until=self.until if wait is None else wait.until,
-            doing=self.doing if wait is None else wait.what,
+            doing=self._doing if wait is None else wait.what,
             is_named=self.is_named,
             model=self.model,
             tools=self.tools,
@@ -99,7 +117,15 @@ class Member:
 
     @property
     def _wait(self) -> Wait | None:
+        if self.state is WorkerState.IDLE:
+            return self.pause
         return self.waits[-1] if self.waits and self.state is WorkerState.WORKING else None
+
+    @property
+    def _doing(self) -> str:
+        if self.pause is None or self.state is not WorkerState.WORKING:
+            return self.doing
+        return f"{self.doing or 'this step'}, then rests"
 
     @property
     def _shown(self) -> tuple[WorkerState, Wait | None, datetime | None]:

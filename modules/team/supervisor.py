@@ -100,20 +100,20 @@ class Supervisor:
     def pause(self, name: str | None) -> None:
         """Pauses one worker, or the whole crew when `name` is None."""
         for member in self._named(name):
-            member.may_go.clear()
+            member.rest()
         self._is_paused = self._is_paused or name is None
 
     def resume(self, name: str | None) -> None:
         """Lets a paused worker go on, or the whole crew when `name` is None."""
         for member in self._named(name):
-            member.may_go.set()
+            member.go_on()
         self._is_paused = self._is_paused and name is not None
         self.wake()
 
     @property
-    def paused(self) -> list[str]:
-        """Names of the paused workers."""
-        return sorted(m.name for m in self._members.values() if not m.may_go.is_set())
+    def is_paused(self) -> bool:
+        """True while nobody begins anything until the crew is resumed."""
+        return self._is_paused
 
     def _named(self, name: str | None) -> list[Member]:
         if name is None:
@@ -127,7 +127,7 @@ class Supervisor:
         member = self._members.get(name)
         if member is None:
             raise ModelFault(f"There is no worker {name!r}.")
-        await self._end([member])
+        await self._end([member], why=f"{name} was shut down.")
         return member.left_behind
 
     def waiting(self, name: str, what: str, until: datetime | None) -> AbstractContextManager[None]:
@@ -138,13 +138,13 @@ class Supervisor:
     async def stop(self) -> None:
         """Ends every attempt and waits until all are ended; raises what a bug in one raised."""
         self._is_stopping = True
-        await self._end(list(self._members.values()))
+        await self._end(list(self._members.values()), why="The crew was stopped.")
 
-    async def _end(self, leaving: list[Member]) -> None:
+    async def _end(self, leaving: list[Member], *, why: str) -> None:
         jobs = [member.job for member in leaving if member.job is not None]
         until = self._clock() + timedelta(seconds=STOP_LIMITS.whole_seconds)
         for member in leaving:
-            member.is_leaving = True
+            member.leaves_because = member.leaves_because or why
             if member.job is not None:
                 member.set_state(WorkerState.STOPPING, until=until)
         # A job cancelled before its first step would never give its claim back.
@@ -173,7 +173,7 @@ class Supervisor:
         idle = [
             member
             for member in self._members.values()
-            if member.job is None and not member.is_leaving and member.may_go.is_set()
+            if member.job is None and not member.leaves_because and member.may_go.is_set()
         ]
         return sorted(idle, key=lambda member: not member.is_named)
 
@@ -245,7 +245,7 @@ class Supervisor:
             if job is None or not job.done():
                 continue
             member.job = None
-            if member.is_leaving or not self._has_use_for(member):
+            if member.leaves_because or not self._has_use_for(member):
                 self._drop(member)
             else:
                 member.set_state(WorkerState.IDLE)

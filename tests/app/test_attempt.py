@@ -281,7 +281,9 @@ def test_teammate_that_is_shut_down_is_gone_with_its_commands_and_its_task_is_ba
 
             assert at_work_in(repository) == []
             assert run.crew.workers() == []
-            assert run.house.board.task(1).status is TaskStatus.PENDING
+            task = run.house.board.task(1)
+            assert task.status is TaskStatus.PENDING
+            assert task.reason.startswith("ann was shut down.")
 
     post(repository, TaskDraft(subject="look", assignee="ann"))
     with_run(repository, story, script=script, mode="yolo")
@@ -322,7 +324,7 @@ def test_worker_is_shown_with_what_it_waits_for_and_until_when(
                 loop.call_soon(look)
             if isinstance(event, QuestionAsked):
                 loop.call_later(0.1, run.house.questions.answer, event.question_id, "This one.")
-            if isinstance(event, Noticed) and "wrote to the lead" in event.text:
+            if isinstance(event, Noticed) and event.text == "w1 waits for the lead: How?":
                 loop.call_later(0.1, answer)
 
         def answer() -> None:

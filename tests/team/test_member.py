@@ -105,3 +105,30 @@ def test_limit_of_a_state_is_told_once_it_is_known_and_ends_with_it() -> None:
         ("starting", START + MINUTE),
         ("working", None),
     ]
+
+
+def test_paused_worker_rests_after_its_step_and_at_once_where_it_is_at_none() -> None:
+    shown = Shown()
+    shown.member.rest()
+    shown.later()
+    shown.member.rest()
+    assert shown.member.view() == WorkerView(
+        name="w1", role="", state=WorkerState.WAITING, since=START, doing="/resume"
+    )
+    shown.member.go_on()
+    assert shown.member.view().state is WorkerState.IDLE
+    assert shown.states == ["waiting /resume", "idle"]
+
+    shown.member.set_state(WorkerState.WORKING)
+    shown.member.rest()
+    assert shown.member.view().doing == "this step, then rests"
+    shown.member.doing = "bash"
+    assert (shown.member.view().state, shown.member.view().doing) == (
+        WorkerState.WORKING,
+        "bash, then rests",
+    )
+    with shown.member.waiting("/resume"):
+        assert (shown.member.view().state, shown.member.view().doing) == (
+            WorkerState.WAITING,
+            "/resume",
+        )

@@ -259,7 +259,9 @@ def test_paused_crew_begins_nothing_until_it_is_resumed(tmp_path: Path) -> None:
         await settle()
         assert crew.begun == []
         assert not crew.supervisor.is_busy
+        assert crew.supervisor.is_paused
         crew.supervisor.resume(None)
+        assert not crew.supervisor.is_paused
         await settle()
         assert crew.begun == [("w1", 1), ("w2", 2)]
         await crew.end(1)
@@ -275,7 +277,9 @@ def test_paused_worker_alone_begins_nothing(tmp_path: Path) -> None:
         crew.post()
         await settle()
         assert crew.begun == [("w1", 1)]
-        assert crew.supervisor.paused == ["ada"]
+        assert crew.workers()["ada"] == (WorkerState.WAITING, None)
+        crew.supervisor.resume("ada")
+        assert crew.workers()["ada"] == (WorkerState.IDLE, None)
         await crew.end(1)
 
     with_crew(tmp_path, story)
