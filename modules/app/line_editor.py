@@ -33,7 +33,7 @@ from prompt_toolkit.styles import Style
 
 from modules.app.cluster_editing import ShownClusters, cluster_keys
 from modules.app.line_drawing import LineApplication, LineOutput, is_rewrapping
-from modules.app.terminal import End, Given, Interrupt, Line, View
+from modules.app.terminal import NEXT_MODE, End, Given, Interrupt, Line, View
 from modules.app.terminal_stream import TerminalStream
 
 DRAWINGS_APART_SECONDS = 0.03
@@ -249,6 +249,10 @@ class LineEditor:
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
             self._paste(event.data)
+
+        @keys.add("s-tab")
+        def _(event: KeyPressEvent) -> None:
+            self._given.put_nowait(Line(text=NEXT_MODE, topic=self._shown.topic))
 
         @keys.add("c-z")
         def _(event: KeyPressEvent) -> None:

@@ -5,12 +5,16 @@
 3. A higher one counts for the lead and for the workers that begin from then on; with `all` for
    those at work as well. None gets more than it was given when it was spawned, and a plan that has
    to come first still does.
-4. yolo wants a `yes` behind it. Without, what it means is told and nothing changes.
-5. Each change is in the lead's journal. One that raises the mode counts only if it could be
+4. `next` goes through plan, default, auto, acceptEdits and round; Shift-Tab says it.
+5. yolo wants a `yes` behind it. Without, what it means is told and nothing changes.
+6. Each change is in the lead's journal. One that raises the mode counts only if it could be
    written; one that lowers it always counts.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from rich.table import Table
 
 from modules.app.house import House
 from modules.records.decisions import Mode
@@ -18,7 +22,8 @@ from modules.records.errors import PersonFault
 from modules.records.events import ModeChanged
 from modules.records.session_records import AnySessionRecord, ModeSet
 
-ALL, YES = "all", "yes"
+ALL, NEXT, YES = "all", "next", "yes"
+_ROUND = (Mode.PLAN, Mode.DEFAULT, Mode.AUTO, Mode.ACCEPT_EDITS)
 _MEANS = {
     Mode.PLAN: "reads only; what would change something is denied",
     Mode.DEFAULT: "asks about whatever is not known to only read",
@@ -26,7 +31,10 @@ _MEANS = {
     Mode.ACCEPT_EDITS: "as auto; files are changed unasked, in your checkout too",
     Mode.YOLO: "asks about nothing but what is critical",
 }
-_HOW = "/mode MODE changes it; /mode MODE all also raises workers that are at work."
+_HOW = (
+    "/mode MODE changes it, Shift-Tab goes to the next; /mode MODE all also raises workers that "
+    "are at work."
+)
 
 
 class ModeCommand:
@@ -36,10 +44,10 @@ class ModeCommand:
         self._house = house
         self._note = note
 
-    def lines(self, words: str) -> Iterator[str]:
+    def lines(self, words: str) -> Iterator[str | Table]:
         """Does what the words behind the command say; yields what the person is to read."""
         name, *more = words.lower().split() or [""]
-        mode = next((one for one in Mode if one.lower() == name), None)
+        mode = self._named(name)
         for_all = ALL in more
         if not name:
             yield from self._shown()
@@ -58,9 +66,17 @@ class ModeCommand:
     def _mode(self) -> Mode:
         return self._house.permissions.mode
 
-    def _shown(self) -> Iterator[str]:
+    def _named(self, name: str) -> Mode | None:
+        if name == NEXT:
+            following = dict(pairwise((*_ROUND, _ROUND[0])))
+            return following.get(self._mode, _ROUND[0])
+        return next((one for one in Mode if one.lower() == name), None)
+
+    def _shown(self) -> Iterator[str | Table]:
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 1, 0, 0))
         for mode, meaning in _MEANS.items():
-            yield f"{'*' if mode is self._mode else ' '} {mode:12} {meaning}"
+            table.add_row("*" if mode is self._mode else " ", mode, meaning)
+        yield table
         yield _HOW
 
     def _warning(self, *, for_all: bool) -> str:

@@ -189,6 +189,7 @@ def _help(commands: Mapping[str, SlashCommand]) -> list[Shown]:
         *listed,
         f"{'exit':12} ends the crew and leaves, as do quit and Ctrl-D",
         f"{'Ctrl-C':12} stops the lead, or answers no; twice at once: ends the crew and leaves",
+        f"{'Shift-Tab':12} goes to the next mode, yolo left out",
         f"{'Alt-Enter':12} begins a new line of what you type",
     ]
 

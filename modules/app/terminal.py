@@ -5,6 +5,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+NEXT_MODE = "/mode next"
+"""What Shift-Tab sends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:

@@ -161,6 +161,17 @@ def test_ctrl_c_says_whether_something_is_typed_and_clear_takes_it_back() -> Non
     at_terminal(talk)
 
 
+def test_shift_tab_asks_for_the_next_mode_and_leaves_what_is_typed() -> None:
+    async def talk(editor: LineEditor, person: Person) -> None:
+        person.type("words\x1b[Z")
+        given = await editor.next()
+        person.type("\r")
+
+        assert (given, await editor.next()) == (Line(text="/mode next"), Line(text="words"))
+
+    at_terminal(talk)
+
+
 def test_ctrl_d_ends_only_an_empty_line() -> None:
     async def talk(editor: LineEditor, person: Person) -> None:
         person.type("ab\x01" + CTRL_D + "\r")

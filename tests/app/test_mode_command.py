@@ -1,10 +1,13 @@
 """/mode shows the mode and changes it; raising to yolo wants a second word."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from modules.app.cli_options import RunOptions
 from modules.app.mode_command import ModeCommand
@@ -33,6 +36,14 @@ def with_mode(repository: Path, mode: str, look: Callable[[Run], None]) -> None:
     asyncio.run(run())
 
 
+def text_of(shown: Iterable[str | Table]) -> str:
+    written = StringIO()
+    console = Console(file=written, width=1_000)
+    for one in shown:
+        console.print(one, markup=False)
+    return "\n".join(" ".join(line.split()) for line in written.getvalue().splitlines())
+
+
 def refuse(record: AnySessionRecord) -> None:
     raise PersonFault("The journal can't be written: No space left.", hint="Make room.")
 
@@ -48,6 +59,8 @@ def refuse(record: AnySessionRecord) -> None:
         ("yolo all", Mode.AUTO, "Type /mode yolo all yes if you want that."),
         ("yolo yes", Mode.YOLO, ""),
         ("yolo all yes", Mode.YOLO, ""),
+        ("next", Mode.ACCEPT_EDITS, ""),
+        ("next next", Mode.AUTO, "'next next' is no mode"),
         ("fast", Mode.AUTO, "There is no mode 'fast'; there are plan, default, auto,"),
         ("plan quickly", Mode.AUTO, "'plan quickly' is no mode"),
     ],
@@ -56,17 +69,30 @@ def test_words_set_the_mode_or_say_why_not(
     repository: Path, words: str, mode: Mode, said: str
 ) -> None:
     def look(run: Run) -> None:
-        lines = list(ModeCommand(run.house, note=lambda record: None).lines(words))
+        text = text_of(ModeCommand(run.house, note=lambda record: None).lines(words))
 
         assert run.house.permissions.mode is mode
-        assert said in "\n".join(lines) if said else lines == []
+        assert said in text if said else not text
 
     with_mode(repository, "auto", look)
 
 
+@pytest.mark.parametrize(
+    ("mode", "following"),
+    [(Mode.PLAN, Mode.DEFAULT), (Mode.ACCEPT_EDITS, Mode.PLAN), (Mode.YOLO, Mode.PLAN)],
+)
+def test_next_mode_is_never_yolo(repository: Path, mode: Mode, following: Mode) -> None:
+    def look(run: Run) -> None:
+        list(ModeCommand(run.house, note=lambda record: None).lines("next"))
+
+        assert run.house.permissions.mode is following
+
+    with_mode(repository, mode, look)
+
+
 def test_warning_of_yolo_says_whether_a_sandbox_keeps_workers_in(repository: Path) -> None:
     def look(run: Run) -> None:
-        (warning,) = ModeCommand(run.house, note=lambda record: None).lines("yolo")
+        warning = text_of(ModeCommand(run.house, note=lambda record: None).lines("yolo"))
 
         assert "there is no sandbox, so what workers run has all your rights" in warning
 
@@ -96,11 +122,11 @@ def test_mode_is_not_raised_but_is_lowered_where_the_journal_can_not_be_written(
 ) -> None:
     def look(run: Run) -> None:
         command = ModeCommand(run.house, note=refuse)
-        raised, after_raising = list(command.lines("yolo yes")), run.house.permissions.mode
-        lowered, after_lowering = list(command.lines("plan")), run.house.permissions.mode
+        raised, after_raising = text_of(command.lines("yolo yes")), run.house.permissions.mode
+        lowered, after_lowering = text_of(command.lines("plan")), run.house.permissions.mode
 
-        assert raised[-1] == "So the mode stays auto."
-        assert "No space left" in "".join(lowered)
+        assert raised.endswith("So the mode stays auto.")
+        assert "No space left" in lowered
         assert (after_raising, after_lowering) == (Mode.AUTO, Mode.PLAN)
 
     with_mode(repository, "auto", look)
