@@ -1,7 +1,6 @@
 """What a compaction asks of an agent's surroundings: hooks, files, how the crew stands, who hears.
 
-Outputs that give way are kept where their agent can read them. The folder may be a worker's own, so
-what is written there goes through the fence: the worker may have put a link in it.
+Outputs that give way are kept where their agent can read them, in a folder of the agent's own.
 """
 
 import hashlib
@@ -9,11 +8,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from modules.app.beside import write_beside
 from modules.app.house import House
 from modules.records.errors import ModelFault
 from modules.records.events import ConversationCompacted
 from modules.records.session_records import Compacted, CompactionTrigger
-from modules.safety.fence import Fence
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hooks import Caller
 
@@ -65,11 +64,10 @@ class AgentCompaction:
         stem = _UNSAFE_IN_NAME.sub("_", name)[:60]
         file_name = f"{stem}-{hashlib.sha256(data).hexdigest()[:8]}.txt"
         try:
-            self._outputs.mkdir(parents=True, exist_ok=True)
-            Fence(self._outputs).write_bytes(file_name, data)
-        except (ModelFault, OSError) as error:
+            path = write_beside(self._outputs, file_name, data)
+        except ModelFault as error:
             return f"it could not be kept in a file: {error}"
-        return f"the whole text is in {self._outputs / file_name}"
+        return f"the whole text is in {path}"
 
     def facts(self) -> str:
         """Returns how the crew stands now."""

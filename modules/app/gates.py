@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from modules.agent.tool_pool import PooledTool, ToolPool, pooled
+from modules.app.beside import write_beside
 from modules.app.gatekeeping import AgentHooks, HookedAsker, SessionWatcher
 from modules.app.house import House
 from modules.app.questions import PersonAsker
@@ -19,7 +20,6 @@ from modules.records.errors import ModelFault
 from modules.records.messages import ToolCall, ToolSpec
 from modules.records.record import Record
 from modules.records.tooling import Place, Tool, ToolResult
-from modules.safety.fence import Fence
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing, meets_rule
 from modules.team.addresses import LEAD
@@ -195,10 +195,7 @@ def _trimmer(house: House, jailed_in: Path | None) -> Callable[[str, str], str]:
 
 def laid_beside(temporary: Path, path: Path) -> str:
     """Copies a file to where an agent in a jail can read it; returns where that is, in words."""
-    beside = Path(OUTPUTS) / path.name
     try:
-        # Through the fence: the agent may have put a link there.
-        Fence(temporary).write_bytes(str(beside), path.read_bytes())
+        return str(write_beside(temporary / OUTPUTS, path.name, path.read_bytes()))
     except (ModelFault, OSError) as error:
         return f"a file you can't read, since it could not be laid beside you: {error}"
-    return str(temporary / beside)

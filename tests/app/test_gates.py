@@ -1,4 +1,4 @@
-"""What an agent in a jail is told of, it can read; what it planted leads nowhere."""
+"""What an agent in a jail is told of, it can read, or is told why not."""
 
 from pathlib import Path
 
@@ -25,23 +25,14 @@ def test_file_is_copied_to_where_the_agent_can_read_it(tmp_path: Path, spilled: 
     assert Path(told).read_text() == "all of it"
 
 
-@pytest.mark.parametrize("is_folder", [True, False])
-def test_link_the_agent_planted_is_not_followed(
-    tmp_path: Path, spilled: Path, is_folder: bool
+def test_file_that_can_not_be_laid_there_is_told_of_with_the_reason(
+    tmp_path: Path, spilled: Path
 ) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "call.txt").write_text("the person's")
     temporary = tmp_path / "t1"
-    beside = temporary / "outputs"
     temporary.mkdir()
-    if is_folder:
-        beside.symlink_to(outside)
-    else:
-        beside.mkdir()
-        (beside / "call.txt").symlink_to(outside / "call.txt")
+    (temporary / "outputs").symlink_to(tmp_path)
 
     told = laid_beside(temporary, spilled)
 
     assert "could not be laid beside you" in told
-    assert (outside / "call.txt").read_text() == "the person's"
+    assert not (tmp_path / "call.txt").exists()

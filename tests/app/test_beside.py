@@ -1,0 +1,59 @@
+"""A file laid beside an agent lies where it can read it; what it planted leads nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from modules.app.beside import write_beside
+from modules.records.errors import ModelFault
+from modules.safety.fence import Fence
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    folder = tmp_path / ".team" / "tmp" / "t1"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "a.txt").write_text("the person's")
+    return folder
+
+
+def test_file_is_in_the_folder_which_is_made(temporary: Path) -> None:
+    path = write_beside(temporary / "outputs", "a.txt", b"all of it")
+
+    assert path == temporary / "outputs" / "a.txt"
+    assert path.read_bytes() == b"all of it"
+
+
+def test_leads_own_folder_of_outputs_takes_files_too(tmp_path: Path) -> None:
+    (tmp_path / ".team").mkdir()
+
+    assert write_beside(tmp_path / ".team" / "outputs", "a.txt", b"x").read_bytes() == b"x"
+
+
+def test_link_in_the_place_of_the_folder_is_not_followed(temporary: Path, outside: Path) -> None:
+    (temporary / "outputs").symlink_to(outside)
+    Fence(temporary / "outputs").write_bytes("escaped.txt", b"x")
+    assert (outside / "escaped.txt").exists()  # the folder itself can't be trusted
+    (outside / "escaped.txt").unlink()
+
+    with pytest.raises(ModelFault):
+        write_beside(temporary / "outputs", "new.txt", b"x")
+
+    assert [path.name for path in outside.iterdir()] == ["a.txt"]
+
+
+def test_link_in_the_folder_is_not_followed(temporary: Path, outside: Path) -> None:
+    (temporary / "outputs").mkdir()
+    (temporary / "outputs" / "a.txt").symlink_to(outside / "a.txt")
+
+    with pytest.raises(ModelFault):
+        write_beside(temporary / "outputs", "a.txt", b"x")
+
+    assert (outside / "a.txt").read_text() == "the person's"
