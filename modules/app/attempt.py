@@ -6,7 +6,6 @@ safe, the lane is closed, the claim is given back.
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -14,13 +13,13 @@ from msgspec.structs import replace
 from modules.agent.brain import Head
 from modules.agent.tool_pool import ToolPool
 from modules.app.approval import approve_submission
+from modules.app.attempt_end import AttemptEnd, AttemptEnds
 from modules.app.attempt_place import (
     AttemptPlace,
     close_lane_safely,
     make_place,
     prepare_place,
 )
-from modules.app.budget import BudgetSpent
 from modules.app.compaction import AgentCompaction
 from modules.app.crew import Crew
 from modules.app.desk import WorkerDesk
@@ -38,9 +37,8 @@ from modules.context.prompts import task_opening, worker_prompt
 from modules.git.lane_state import Lane
 from modules.records.crew import WorkerState
 from modules.records.decisions import Mode
-from modules.records.errors import CrewyardError, PersonFault, QuotaFault
-from modules.records.events import CrewHeld
-from modules.records.exits import Exit
+from modules.records.errors import CrewyardError
+from modules.records.mail import MailSent
 from modules.records.messages import said
 from modules.records.protocol import Assigned
 from modules.records.settings import Role, tools_of_both
@@ -50,31 +48,16 @@ from modules.safety.hook_matching import HookEvent
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing
 from modules.team.board_rules import current_claim
-from modules.team.broker import WorkerNotUp
 from modules.team.member import Member
 from tools.catalog import LANE_TOOLS, worker_tools
 from tools.crew_context import CrewContext
 from tools.subagent import SUBAGENT_TOOL
 
 BEATS_PER_LEASE = 6
-MOST_STARTS_IN_VAIN = 5
-"""Workers in a row that did not come up; after that no more are started."""
 GO_ON = (
     "The lead was started anew. Your worktree is as you left it; a call that was running was "
     "interrupted, and nothing runs in the background. Go on where you were."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEnd:
-    """Why an attempt ended, as the board keeps it where the task is not completed."""
-
-    reason: str
-    is_failure: bool
-    is_parked: bool = False
-    """True where the task is to rest without an attempt being used up."""
-    parked_until: datetime | None = None
-    """None: until somebody retries it."""
 
 
 class Attempts:
@@ -83,7 +66,9 @@ class Attempts:
     def __init__(self, house: House, crew: Crew) -> None:
         self._house = house
         self._crew = crew
-        self._starts_in_vain = 0
+        self._ends = AttemptEnds(house, hold=lambda: crew.supervisor.pause(None))
+        self._letters: dict[int, list[MailSent]] = {}
+        """Mail that attempts at a task have read, by the task: the next one is told it as well."""
 
     async def work(self, member: Member, task: Task) -> None:
         """Works on `task` until its claim is over; only a bug is raised."""
@@ -94,7 +79,7 @@ class Attempts:
             place = await make_place(self._house, claim, task)
             end = await self._run(member, claim, task, place)
         except CrewyardError as error:
-            end = self._end_of(error)
+            end = self._ends.of(error)
         finally:
             member.set_state(WorkerState.STOPPING)
             reason = member.leaves_because or "The crew was stopped."
@@ -175,7 +160,8 @@ class Attempts:
             subagents=subagents,
             hand_in=hand_in,
             mask=house.mask.masked,
-            on_greet=self._note_start,
+            on_greet=self._ends.note_start,
+            letters=self._letters.setdefault(task.task_id, []),
             clash_letters=lambda: house.clashes.letters(claim.task),
             may_stop=lambda words, is_again: house.run_hooks.objection(
                 HookEvent.SUBAGENT_STOP, stop_fields(words, is_again=is_again), caller
@@ -341,51 +327,6 @@ class Attempts:
             landed_ref, root = self._house.queue.landed_ref, self._house.paths.root
             told.append(handover_words(place.handover, landed_ref=landed_ref, root=root))
         return task_opening(task, previous="\n".join(filter(None, told)))
-
-    def _note_start(self) -> None:
-        self._starts_in_vain = 0
-
-    def _end_of(self, error: CrewyardError) -> AttemptEnd:
-        match error:
-            case WorkerNotUp():
-                self._starts_in_vain += 1
-                if self._starts_in_vain == MOST_STARTS_IN_VAIN:
-                    self._hold_crew(error)
-                return AttemptEnd(reason=str(error), is_failure=True)
-            case QuotaFault():
-                return AttemptEnd(
-                    reason=str(error), is_failure=False, is_parked=True, parked_until=error.until
-                )
-            case BudgetSpent() if not error.is_whole_run:
-                return AttemptEnd(reason=str(error), is_failure=False, is_parked=True)
-            case PersonFault() if error.exit_code in (Exit.USAGE, Exit.LIMIT):
-                return self._end_for_a_person(error)
-            case PersonFault():
-                return AttemptEnd(reason=error.line, is_failure=True)
-            case _:
-                return AttemptEnd(reason=str(error), is_failure=True)
-
-    def _end_for_a_person(self, error: PersonFault) -> AttemptEnd:
-        """Lets the task wait for the person; without one the run ends, for all would fail alike."""
-        house = self._house
-        if house.questions.has_person:
-            house.events.notice(error.line)
-            return AttemptEnd(reason=error.line, is_failure=False, is_parked=True)
-        if not house.failed.done():
-            house.failed.set_exception(error)
-        return AttemptEnd(reason=error.line, is_failure=False)
-
-    def _hold_crew(self, error: WorkerNotUp) -> None:
-        """Starts no more workers until the person has looked; without one the run ends."""
-        house = self._house
-        why = f"{MOST_STARTS_IN_VAIN} workers in a row did not come up. {error}"
-        self._starts_in_vain = 0
-        if house.questions.has_person:
-            self._crew.supervisor.pause(None)
-            house.events.emit(CrewHeld(at=house.clock(), why=why))
-        elif not house.failed.done():
-            fault = PersonFault(why, hint="See `crewyard doctor`.", exit_code=Exit.FAILED)
-            house.failed.set_exception(fault)
 
     async def _close(
         self, claim: Claim, task: Task, place: AttemptPlace | None, end: AttemptEnd

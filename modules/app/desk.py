@@ -65,6 +65,7 @@ class WorkerDesk:
         hand_in: HandIn,
         mask: Callable[[str], str],
         on_greet: Callable[[], None],
+        letters: list[MailSent],
         may_stop: Callable[[str, bool], Awaitable[str]],
         clash_letters: Callable[[], Awaitable[list[MailSent]]],
     ) -> None:
@@ -80,6 +81,9 @@ class WorkerDesk:
         self._hand_in = hand_in
         self._mask = mask
         self._on_greet = on_greet
+        self._letters = letters
+        """Mail that was read at this task, by this attempt and earlier ones."""
+        self._missed = list(letters)
         self._may_stop = may_stop
         """Takes the last words and whether it was asked before; returns what speaks against it."""
         self._clash_letters = clash_letters
@@ -131,7 +135,10 @@ class WorkerDesk:
             self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
 
     async def think(self, incoming: Message, via: Via = ()) -> ModelReply:
-        """Returns the model's answer; unread mail joins the conversation first."""
+        """Returns the model's answer; mail joins the conversation first.
+
+        That is what is unread, and what earlier attempts at the task had read.
+        """
         if self._is_stale:
             # The results in it were kept when they came, unless that was in time.
             if not self._hand_in.has_late:
@@ -141,15 +148,18 @@ class WorkerDesk:
         if via:
             return await self._subagents.at(via).brain.reply(incoming)
         warnings = await self._clash_letters()
-        letters = self._mailbox.unread(self._member.name)
+        unread = self._mailbox.unread(self._member.name)
+        letters = [*self._missed, *unread]
         if letters or warnings:
             told = [self._laid_beside(letter) for letter in letters]
             kept_in = Path(self._assigned.temporary) / LONG_MAIL
             words = Text(text=mail_text([*told, *warnings], kept_in=kept_in))
             incoming = Message(role="user", blocks=(*incoming.blocks, words))
         reply = await self._brain.reply(incoming)
-        if letters:
-            self._mailbox.mark_read(letters)
+        self._missed = []
+        if unread:
+            self._mailbox.mark_read(unread)
+            self._letters += unread
         return reply
 
     def _laid_beside(self, letter: MailSent) -> MailSent:

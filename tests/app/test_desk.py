@@ -106,7 +106,13 @@ class Parrot:
 class Office:
     """A worker's desk with all it works with: board, mail, queue, lane; the worker is the test."""
 
-    def __init__(self, folder: Path, *, meanwhile: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        meanwhile: Callable[[], object] | None = None,
+        letters: list[MailSent] | None = None,
+    ) -> None:
         self.case = case = QueueCase(make_repo(folder))
         self.paths = case.repository.paths
         self.board = TaskBoard(self.paths, clock=case.clock)
@@ -179,6 +185,7 @@ class Office:
             subagents=RemoteSubAgents(NoSubAgents()),
             clash_letters=self._clash_letters,
             on_greet=lambda: None,
+            letters=[] if letters is None else letters,
             hand_in=self.hand_in,
             mask=lambda text: text,
             may_stop=lambda words, is_again: _no_objection(),
@@ -426,5 +433,31 @@ def test_silent_worker_whose_work_is_in_the_queue_keeps_its_task_until_the_verdi
         office.hand_in.is_queued = False
         office.desk.lose_claim("silent")
         assert not office.board.is_current(office.claim)
+
+    asyncio.run(story())
+
+
+def test_mail_an_attempt_has_read_is_told_to_the_next_one_at_the_task_once(tmp_path: Path) -> None:
+    """The first one read it, and was lost before it could do anything about it."""
+    letters: list[MailSent] = []
+
+    async def attempt(folder: str, body: str) -> list[str]:
+        (tmp_path / folder).mkdir()
+        office = Office(tmp_path / folder, letters=letters)
+        office.mailbox.send(sender="lead", to=["w1"], body=body)
+        await office.desk.think(said("go on"))
+        assert office.mailbox.unread("w1") == []
+        told = last_words(office)
+        await office.desk.think(said("on"))
+        return [told, last_words(office)]
+
+    async def story() -> None:
+        first = await attempt("one", "Make it blue.")
+        second = await attempt("two", "And small.")
+
+        assert [words.count("Make it blue.") for words in first] == [1, 0]
+        assert [words.count("Make it blue.") for words in second] == [1, 0]
+        assert second[0].index("Make it blue.") < second[0].index("And small.")
+        assert [letter.body for letter in letters] == ["Make it blue.", "And small."]
 
     asyncio.run(story())
