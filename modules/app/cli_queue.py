@@ -15,7 +15,6 @@ from modules.records.errors import ModelFault, PersonFault
 from modules.records.merges import Entry, Submission
 from modules.records.queue_records import ReviewAsked
 from modules.records.tasks import TaskStatus
-from modules.team.queue_state import QueueState
 from modules.team.queue_view import (
     alarm_lines,
     flake_line,
@@ -24,7 +23,7 @@ from modules.team.queue_view import (
     review_line,
     unproven,
 )
-from modules.team.review_ledger import is_open
+from modules.team.review_ledger import is_open, open_reviews
 from modules.team.task_board import TaskBoard
 from tools.merge import entry_line
 
@@ -54,7 +53,8 @@ def list_entries(context: typer.Context, repo: Repo = HERE, as_json: Json = Fals
         print_json([queue_json(entry, state.flakes) for entry in entries])
         return
     lines = [entry_line(entry) for entry in entries] or ["The merge queue is empty."]
-    waiting = [review_line(asked) for asked in _open_reviews(opened, state)]
+    asked = open_reviews(state.reviews.values(), _board(opened).tasks())
+    waiting = [review_line(one) for one in asked]
     print_lines([*lines, *waiting, *filter(None, [*alarm_lines(state), flake_line(state)])])
 
 
@@ -155,13 +155,6 @@ def _asked(opened: Opened, found: "MergeQueue", task_id: int) -> ReviewAsked | N
     """Returns the work of a task that waits for a review, if its attempt isn't over."""
     asked = found.reviews.waiting(task_id)
     return asked if asked and is_open(asked, _board(opened).task(task_id)) else None
-
-
-def _open_reviews(opened: Opened, state: QueueState) -> list[ReviewAsked]:
-    """Returns the work that waits for a review, by task."""
-    tasks = {task.task_id: task for task in _board(opened).tasks()}
-    found = [state.reviews[key] for key in sorted(state.reviews) if key in tasks]
-    return [asked for asked in found if is_open(asked, tasks[asked.submission.task])]
 
 
 def _refuse_moved(opened: Opened, work: Submission, looked_at: str) -> None:

@@ -18,6 +18,7 @@ from modules.records.session_records import AnySessionRecord
 from modules.records.tasks import Task
 from modules.team.addresses import LEAD
 from modules.team.mailbox import mail_text
+from modules.team.queue_view import review_line
 from tools.team import doing_words
 
 Shown = str | Table
@@ -158,6 +159,8 @@ def _queue(run: Run) -> Iterator[Shown]:
         )
     yield table if table.rows else "The merge queue is empty."
     queue = run.house.queue
+    for asked in queue.reviews.open(run.house.board.tasks()):
+        yield visible_line(review_line(asked))
     if queue.alarm and queue.alarm != queue.pause_reason:
         yield queue.alarm
     if queue.pause_reason:

@@ -7,6 +7,8 @@
    answer for work that nobody is waiting beside.
 """
 
+from collections.abc import Iterable
+
 from modules.records.merges import Submission
 from modules.records.queue_records import AnyQueueRecord, ReviewAsked, ReviewGiven
 from modules.records.settings import Review
@@ -55,9 +57,24 @@ class ReviewLedger:
         given = self.answered(task, commit)
         return given is not None and given.accepts and (of != "person" or given.by == "person")
 
+    def open(self, tasks: Iterable[Task]) -> list[ReviewAsked]:
+        """Returns the work that waits for a review, by task."""
+        return open_reviews(self._log.state.reviews.values(), tasks)
+
     def waiting(self, task: int) -> ReviewAsked | None:
         """Returns the work of `task` that waits for a review."""
         return self._log.state.reviews.get(task)
+
+
+def open_reviews(asked: Iterable[ReviewAsked], tasks: Iterable[Task]) -> list[ReviewAsked]:
+    """Returns what of `asked` still waits, by task."""
+    known = {task.task_id: task for task in tasks}
+    found = sorted(asked, key=lambda one: one.submission.task)
+    return [
+        one
+        for one in found
+        if one.submission.task in known and is_open(one, known[one.submission.task])
+    ]
 
 
 def is_open(asked: ReviewAsked, task: Task) -> bool:

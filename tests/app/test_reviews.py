@@ -13,8 +13,10 @@ from modules.app.wait_notes import WaitNotes
 from modules.records.errors import ModelFault
 from modules.records.merges import Submission
 from modules.records.settings import Review, Settings
+from modules.records.tasks import Task, TaskDraft, TaskStatus
 from modules.store.paths import Paths
 from modules.team.queue_log import QueueLog
+from modules.team.queue_view import review_line
 from modules.team.review_ledger import ReviewLedger
 from tests.fakes.clock import FakeClock
 from tests.repos import NOW
@@ -192,3 +194,26 @@ def test_first_of_two_answers_counts(tmp_path: Path) -> None:
 
     assert given is not None
     assert (given.accepts, given.by) == (False, "lead")
+
+
+def test_open_reviews_are_those_whose_attempt_is_the_tasks_last(tmp_path: Path) -> None:
+    task = Task(
+        task_id=1,
+        draft=TaskDraft(subject="one"),
+        status=TaskStatus.PARKED,
+        attempt=1,
+        generation=1,
+        added_at=NOW,
+        changed_at=NOW,
+        added_by="person",
+    )
+    reviews = ledger(tmp_path)
+    reviews.ask(WORK, of="person")
+    reviews.ask(replace(WORK, task=7), of="person")
+
+    (asked,) = reviews.open([task])
+
+    assert asked.submission == WORK
+    assert reviews.open([replace(task, attempt=2, generation=2)]) == []
+    assert reviews.open([replace(task, status=TaskStatus.CANCELLED)]) == []
+    assert review_line(asked).startswith("task 1 one waits for your review: wt/t1-1 111111111111")
