@@ -56,8 +56,8 @@ class Conversation:
             CompactCommand(lead, is_at_turn=lambda: self._turn is not None, wake=self._wake.set),
         )
         self._is_on_hold = False
-        self._call = ""
-        """The tool the lead runs now."""
+        self._calls: dict[str, str] = {}
+        """The tools the lead runs now, by the calls' ids."""
         self._since = self._house.clock()
         """Since when the lead is at what it is at."""
         self._asked = ""
@@ -67,9 +67,11 @@ class Conversation:
     def take_event(self, event: AnyEvent) -> None:
         """Takes in an event of the run, after the screen."""
         if isinstance(event, CallStarted) and event.agent == LEAD:
-            self._call, self._since = event.tool, event.at
+            self._calls[event.call_id] = event.tool
+            self._since = event.at if len(self._calls) == 1 else self._since
         if isinstance(event, CallEnded) and event.agent == LEAD:
-            self._call, self._since = "", event.at
+            self._calls.pop(event.call_id, None)
+            self._since = self._since if self._calls else event.at
         self._wake.set()
         self._show_question()
         self._terminal.redraw()
@@ -194,7 +196,8 @@ class Conversation:
                 self._turn.cancel()
                 await asyncio.wait({self._turn})
                 raise
-            turn, self._turn, self._call = self._turn, None, ""
+            turn, self._turn = self._turn, None
+            self._calls.clear()
             self._tell_end(turn)
 
     async def _something_to_say(self) -> None:
@@ -239,7 +242,9 @@ class Conversation:
         house = self._house
         parts = [f"{house.permissions.mode} mode"]
         if self._turn is not None:
-            doing = f"the lead runs {self._call}" if self._call else "the lead thinks"
+            tools = ", ".join(dict.fromkeys(self._calls.values()))
+            times = f" ({len(self._calls)} at once)" if len(self._calls) > 1 else ""
+            doing = f"the lead runs {tools}{times}" if tools else "the lead thinks"
             parts.append(f"{doing} since {self._since.astimezone():%H:%M:%S}")
         if self._lead.in_background:
             parts.append(f"{self._lead.in_background} in the background")

@@ -28,9 +28,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_repository(tmp_path / "sample", {"README.md": "a sample\n"})
 
 
-def converse(repository: Path, turns: Sequence[dict[str, Any]], talk: Talk) -> tuple[Exit, str]:
+def converse(
+    repository: Path, turns: Sequence[dict[str, Any]], talk: Talk, *others: dict[str, Any]
+) -> tuple[Exit, str]:
     """Holds a conversation while `talk` plays the person; returns how it ended and was seen."""
-    spec = make_script(repository.parent, [{"agent": "lead", "turns": list(turns)}])
+    spec = make_script(repository.parent, [{"agent": "lead", "turns": list(turns)}, *others])
     terminal = FakeTerminal(columns=100)
 
     async def run() -> Exit:
@@ -260,3 +262,26 @@ async def wait_until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not is_so():
             await asyncio.sleep(0.01)
+
+
+def test_status_tells_calls_at_once_and_what_runs_in_the_background(repository: Path) -> None:
+    look = {"subagent": {"prompt": "look"}}
+    serve = {"background_run": {"command": "sleep 60"}}
+
+    async def talk(run: Run, terminal: FakeTerminal) -> None:
+        terminal.say("go")
+        async with asyncio.timeout(20):
+            while "the lead runs subagent (2 at once)" not in terminal.view().status:
+                await run.house.events.stirred()
+        assert "1 in the background" in terminal.view().status
+        await terminal.sees("Looked.")
+        terminal.give(End())
+
+    exit_code, _ = converse(
+        repository,
+        [{"call": [serve, look, look]}, {"say": "Looked."}],
+        talk,
+        {"agent": "lead/explore-*", "turns": [{"delay_seconds": 0.5, "say": "Seen."}]},
+    )
+
+    assert exit_code is Exit.DONE
