@@ -32,6 +32,9 @@ _IPV6 = tuple(
     )
 )
 
+_UNICAST = IPv6Network("2000::/3")
+"""All that is given out so far; whoever answers elsewhere is on a network of their own."""
+
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
     """True for an address that is nobody's own network; an IPv4 one in IPv6 dress is unwrapped."""
@@ -41,4 +44,5 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
         return False
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _IPV4)
-    return address.scope_id is None and not any(address in network for network in _IPV6)
+    is_given_out = address in _UNICAST and address.scope_id is None
+    return is_given_out and not any(address in network for network in _IPV6)

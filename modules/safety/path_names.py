@@ -50,6 +50,11 @@ STEERING_NAMES = (
 _SYSTEM_SECRETS = _paths(
     "etc/shadow etc/shadow- etc/gshadow etc/gshadow- etc/sudoers etc/sudoers.d etc/ssl/private"
 )
+_RAW_DEVICE = re.compile(
+    r"k?mem|port|[hsvx]v?d[a-z]+[0-9]*|(?:nvme|mmcblk|loop|md|dm-|bcache|zram)[0-9]\w*"
+    r"|mapper|disk|block|vcs\w*"
+)
+"""Devices that hold what files and programs hold, unguarded."""
 _HOST_KEY = re.compile(r"ssh_host_.*_key")
 _HARMLESS_PROCESS_FILES = _names(
     "status stat statm limits cgroup comm io mounts mountinfo mountstats schedstat sched"
@@ -88,6 +93,8 @@ def is_system_secret(names: Sequence[str]) -> bool:
         return _is_process_secret(names[1:])
     if names[:1] == ["run"] or list(names[:2]) == ["var", "run"]:
         return True
+    if names[:1] == ["dev"]:
+        return len(names) > 1 and _RAW_DEVICE.fullmatch(names[1]) is not None
     if list(names[:2]) == ["etc", "ssh"] and _HOST_KEY.fullmatch(names[-1]):
         return True
     return any(tuple(names[: len(path)]) == path for path in _SYSTEM_SECRETS)

@@ -1,6 +1,6 @@
 """Judges git commands that only some of their options or operands make risky; pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
@@ -12,6 +12,7 @@ HISTORY = "bash:git-history"
 NETWORK = "bash:net"
 _FILTERS = ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 _QUIET = frozenset({"-q", "--quiet", "--mixed", "-N", "--intent-to-add"})
+_HELP_LISTS = frozenset({"-a", "--all", "-g", "--guides", "-c", "--config"})
 _ALL = frozenset({".", ":/", ":/.", "*", ":", "./"})
 
 
@@ -46,6 +47,7 @@ def _checkout(case: Case, options: Options) -> None:
         case.runs("throws away work that isn't committed", HISTORY)
     else:
         case.changes("changes files or branches")
+        _write_tracked(case, options.operands)
 
 
 def _restore(case: Case, options: Options) -> None:
@@ -55,6 +57,13 @@ def _restore(case: Case, options: Options) -> None:
         case.runs("throws away work that isn't committed", HISTORY)
     else:
         case.changes("restores files")
+        if not is_index:
+            _write_tracked(case, options.operands)
+
+
+def _write_tracked(case: Case, words: Sequence[Word]) -> None:
+    """Judges files brought back from a commit; git itself refuses what it doesn't track."""
+    case.writes_each(word for word in words if UNKNOWN not in word.text)
 
 
 def _stash(case: Case, options: Options) -> None:
@@ -185,6 +194,26 @@ def _apply(case: Case, options: Options) -> None:
         case.changes("changes files as a patch says")
 
 
+def _fsck(case: Case, options: Options) -> None:
+    if options.has("--lost-found"):
+        case.runs("writes what no branch leads to below `.git`", HISTORY)
+
+
+def _rerere(case: Case, options: Options) -> None:
+    if [word.text for word in options.operands] not in (["status"], ["diff"], ["remaining"]):
+        case.runs("changes how git settles conflicts", HISTORY)
+
+
+def _sparse_checkout(case: Case, options: Options) -> None:
+    if [word.text for word in options.operands] != ["list"]:
+        case.runs("changes which files the lane has", HISTORY)
+
+
+def _help(case: Case, options: Options) -> None:
+    if options.operands or not all(flag in _HELP_LISTS for flag, _ in options.flags):
+        case.runs("shows a page with a program that settings name")
+
+
 def _archive(case: Case, options: Options) -> None:
     if options.has("--remote"):
         case.runs("talks to another repository", NETWORK)
@@ -217,6 +246,8 @@ def _bisect(case: Case, options: Options) -> None:
 def _init(case: Case, options: Options) -> None:
     case.runs("makes a repository, which can have settings of its own")
     case.reads_each(options.operands)
+    case.writes_each(word for word in options.operands if word.text not in (".", "./"))
+    case.writes_each(options.values("--separate-git-dir"))
 
 
 def _clone(case: Case, options: Options) -> None:
@@ -237,15 +268,19 @@ SPECIAL: Mapping[str, Callable[[Case, Options], None]] = {
     "commit": _commit,
     "config": _config,
     "format-patch": _format_patch,
+    "fsck": _fsck,
     "hash-object": _hash_object,
+    "help": _help,
     "init": _init,
     "mv": _move,
     "notes": _notes,
     "reflog": _reflog,
     "remote": _remote,
+    "rerere": _rerere,
     "reset": _reset,
     "restore": _restore,
     "rm": _remove,
+    "sparse-checkout": _sparse_checkout,
     "stash": _stash,
     "submodule": _submodule,
     "switch": _switch,

@@ -69,7 +69,7 @@ _NPM_SETTINGS = {("config", "get"), ("config", "list"), ("config", "ls")}
 _BARE_INSTALL = names("yarn pnpm composer bundle")
 _LIST_OPTION = re.compile(
     r"--(?:depth|format|json|all|prod|dev|long|local|global|user|files|parseable|installed|verbose"
-    r"|quiet|outdated|upgradable|not-required|cask|formula|versions|changed)(?:=[\w./-]+)?"
+    r"|quiet|upgradable|not-required|cask|formula|versions|changed)(?:=[\w./-]+)?"
     r"|-[aglqvfm1]|-json"
 )
 _SAME = {"pip3": "pip", "bunx": "bun", "gem3": "gem"}

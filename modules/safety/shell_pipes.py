@@ -11,7 +11,8 @@ from modules.safety.shell_words import Word
 
 _DECODERS = names("base64 base32 basenc xxd openssl gpg gunzip zcat gzip uudecode rev tr")
 _FETCHERS = DOWNLOADERS | names(
-    "http https xh nc ncat netcat socat telnet ssh gh aws gsutil lynx w3m links elinks"
+    "http https xh nc ncat netcat socat telnet ssh gh aws gsutil lynx w3m links elinks openssl scp"
+    " sftp ftp lftp tftp rclone s3cmd gcloud grpcurl websocat"
 )
 """Programs whose output may come from another machine."""
 _PRINTERS = names("echo printf cat")

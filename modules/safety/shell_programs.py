@@ -9,6 +9,7 @@ from modules.safety import (
     shell_code,
     shell_files,
     shell_find,
+    shell_rsync,
     shell_system,
     shell_text,
     shell_wrap,
@@ -145,7 +146,9 @@ def _judge_lister(case: Case) -> None:
     for word in case.args:
         spots = [case.spot(word.text, folder).given for folder in case.call.folders]
         is_name = not word.text.startswith("-") and names_secret(word.text)
-        args.append(literal(".") if is_name and all(is_within(s, inside) for s in spots) else word)
+        is_plain = is_name and all(is_within(s, inside) for s in spots)
+        is_plain |= all(is_within(spot, "/dev") for spot in spots)
+        args.append(literal(".") if is_plain else word)
     _judge_reader(replace(case, args=tuple(args)))
 
 
@@ -242,7 +245,7 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_system.judge_leak, LEAKERS),
     (shell_system.judge_state, SHELL_STATE),
     (shell_system.judge_kill, frozenset({"kill"})),
-    (shell_system.judge_kill_by_name, frozenset({"pkill", "killall"})),
+    (shell_system.judge_kill_by_name, frozenset({"pkill", "killall", "skill"})),
     (shell_system.judge_ps, frozenset({"ps"})),
     (shell_system.judge_date, frozenset({"date"})),
     (shell_system.judge_set, frozenset({"set"})),
@@ -257,6 +260,7 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_system.judge_getent, frozenset({"getent"})),
     (shell_system.judge_docker, frozenset({"docker", "podman", "nerdctl"})),
     (shell_system.judge_download, DOWNLOADERS),
+    (shell_rsync.judge_rsync, frozenset({"rsync"})),
     (shell_system.judge_network, NETWORK),
     (judge_package_manager, PROGRAMS),
 )

@@ -6,6 +6,7 @@ from socket import inet_aton, inet_ntoa
 
 from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
+from modules.safety.shell_looks import only_looks
 from modules.safety.shell_options import read_options
 from modules.safety.shell_pipes import loose_paths
 from modules.safety.shell_tables import SHELLS, names
@@ -34,7 +35,7 @@ _SERVICE_LOOKS = names(
     " cat get-default help"
 )
 _SERVICE_OPTIONS = names("--user --system --no-pager -a --all -l --full -q --quiet --failed")
-_DOCKER_LOOKS = names("ps images version info logs port top stats history search diff")
+_DOCKER_LOOKS = names("ps images version info logs port top stats history diff")
 _DOCKER_GROUPS = names("container image volume network context")
 _COMPOSE_LOOKS = names("ps ls images version logs port top stats")
 _DOCKER_WIDE = re.compile(
@@ -214,10 +215,9 @@ def judge_docker(case: Case) -> None:
     if action in _DOCKER_LOOKS:
         return
     case.runs(f"commands {case.name}", "bash:net")
-    case.reads_each(loose_paths(case.args))
-    if any(_DOCKER_WIDE.fullmatch(word) for word in words) or any(
-        _mounts_host(case, word) for word in words
-    ):
+    wide = {word for word in words if _DOCKER_WIDE.fullmatch(word)}
+    case.reads_each(loose_paths(word for word in case.args if word.text not in wide))
+    if wide or any(_mounts_host(case, word) for word in words):
         case.critical(SYSTEM, "gives a container the whole machine")
 
 
@@ -302,6 +302,8 @@ def judge_download(case: Case) -> None:
 
 def judge_critical(case: Case) -> None:
     """Judges programs that change the machine or who may do what."""
+    if only_looks(case.name, [word.text for word in case.args]):
+        return
     case.critical(SYSTEM, f"changes the machine or its rights with {case.name}")
 
 

@@ -79,7 +79,7 @@ READERS: dict[str, Spec] = {
             " fmt pr expand unexpand tr od hexdump hd strings stat du realpath readlink md5sum"
             " sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum cksum base64 base32 basenc"
             " column zcat bzcat xzcat zstdcat zdiff zcmp look tsort shasum md5 readelf shellcheck"
-            " col colrm zipinfo"
+            " col colrm zipinfo tokei lsattr getfacl getcap"
             " exa eza lsd cd pushd"
         ),
         Spec(),
@@ -221,6 +221,7 @@ CHECKED: dict[str, Spec] = {
         is_checked=True,
     ),
     "cloc": _checked("--config=reads --list-file=reads --extract-with=runs --out=writes"),
+    "scc": _checked("-o=writes --output=writes --format-multi=writes"),
     "gofmt": _checked("-w=changes -r=changes -cpuprofile=writes", "-r -cpuprofile"),
 }
 PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma zstd unzstd lz4")
@@ -273,7 +274,8 @@ SYSTEM = names(
     " grub-install update-grub efibootmgr dkms format diskpart mknod bpftool auditctl hwclock"
     " ntpdate update-alternatives loginctl machinectl systemd-run systemd-nspawn"
     " timedatectl hostnamectl localectl run0 newgrp sg sudoedit rc-service rc-update fusermount"
-    " fusermount3 tc ldconfig pivot_root switch_root ethtool iw iwconfig nmcli rfkill"
+    " fusermount3 tc ldconfig pivot_root switch_root ethtool iw iwconfig nmcli rfkill nvme bwrap"
+    " firejail newuidmap newgidmap"
 )
 AGENTS = names(
     "claude codex gemini aider opencode cursor-agent crewyard cline copilot openhands swe-agent"

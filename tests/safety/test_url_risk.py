@@ -87,6 +87,8 @@ def test_assess_url_when_it_is_odd_or_leads_inside_then_it_is_denied(url: str) -
             "64:ff9b:1::1",
             "100::1",
             "2001::1",
+            "1::",
+            "4000::1",
             "2001:db8::1",
             "2002:7f00:1::",
             "3fff::1",
