@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +10,7 @@ import typer
 from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Mode, Repo, folder_of
-from modules.app.cli_output import print_json, print_lines
+from modules.app.cli_output import print_json, print_lines, tell_error
 from modules.app.visible_text import visible_line
 from modules.records.decisions import PathOp
 from modules.records.errors import PersonFault
@@ -65,26 +64,59 @@ def gate(
     mode: Mode = None,
     repo: Repo = HERE,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Tells how the gate would decide, and why; nothing is run."""
     # Other commands need not load the gate.
     from modules.app.asking_agent import asking_agent
 
     asking = asking_agent(folder_of(repo), agent=agent, role_name=role, mode=mode)
     if batch is not None:
-        for item in _read_batch(batch):
-            found = asking.judge(item.kind, item.input, item.op)
-            print(json.dumps({"id": item.id, **found}, ensure_ascii=False))
-        sys.stdout.flush()
-    elif rules:
+        return _judge_batch(batch, asking)
+    if rules:
         _print_rules(asking, as_json=as_json)
+        return Exit.DONE
+    item = _single(bash, path, op, url)
+    found = asking.judge(item.kind, item.input, item.op)
+    if as_json:
+        print_json(found)
     else:
-        item = _single(bash, path, op, url)
-        found = asking.judge(item.kind, item.input, item.op)
-        if as_json:
-            print_json(found)
+        print_lines(f"{name}: {value}" for name, value in found.items() if value)
+    return Exit.DONE
+
+
+def _judge_batch(path: Path, asking: "AskingAgent") -> int:
+    """Prints one answer a line; a line that can't be judged is refused, and why is told."""
+    # Other commands need not load the gate.
+    from modules.safety.gate_report import refusal
+
+    exit_code = Exit.DONE
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        name, item = _item(line)
+        if isinstance(item, Item):
+            found = asking.judge(item.kind, item.input, item.op)
         else:
-            print_lines(f"{name}: {value}" for name, value in found.items() if value)
+            why = f"Line {number} of {str(path)!r} can't be judged: {item}."
+            tell_error(f"{why} A line is {{id, kind: bash|path|url, input, op}}.")
+            found, exit_code = refusal(why), Exit.USAGE
+        print(json.dumps({"id": name, **found}, ensure_ascii=False))
+    sys.stdout.flush()
+    return exit_code
+
+
+def _item(line: bytes) -> tuple[object, Item | str]:
+    """Returns the id a line gives and what it says, or what is wrong with it."""
+    try:
+        # Unlike msgspec, json takes halves of characters, which have to be judged too.
+        given = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return None, f"it is no JSON: {error}"
+    name = given.get("id") if isinstance(given, dict) else None
+    try:
+        return name, msgspec.convert(given, type=Item)
+    except msgspec.ValidationError as error:
+        return name, str(error)
 
 
 def _print_rules(asking: "AskingAgent", *, as_json: bool) -> None:
@@ -126,22 +158,10 @@ def _single(bash: str | None, path: str | None, op: str, url: str | None) -> Ite
         ) from error
 
 
-def _read_batch(path: Path) -> Iterator[Item]:
+def _lines(path: Path) -> list[bytes]:
     try:
-        lines = path.read_bytes().splitlines()
+        return path.read_bytes().splitlines()
     except OSError as error:
         raise PersonFault(
             f"The batch {str(path)!r} can't be read: {error.strerror}.", hint="Name a file."
         ) from error
-    decoder = msgspec.json.Decoder(Item)
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield decoder.decode(line)
-        except msgspec.MsgspecError as error:
-            raise PersonFault(
-                f"Line {number} of {str(path)!r} can't be judged: {error}.",
-                hint="A line is {id, kind: bash|path|url, input, op}.",
-                exit_code=Exit.USAGE,
-            ) from error

@@ -8,6 +8,7 @@ from modules.records.decisions import (
     Behavior,
     PathOp,
     PathSubject,
+    Risk,
     ShellSubject,
     Subject,
     UrlSubject,
@@ -48,6 +49,17 @@ def judge(
         "decision": str(decision.behavior),
         "rule": decision.rule,
         "why": decision.why or _settled(decision.behavior),
+    }
+
+
+def refusal(why: str) -> dict[str, object]:
+    """Returns the answer about what can't be judged: nobody may do it."""
+    return {
+        "risk": str(Risk.DENY),
+        "categories": ["gate:unreadable"],
+        "decision": str(Behavior.DENY),
+        "rule": "",
+        "why": why,
     }
 
 

@@ -133,6 +133,8 @@ def is_within(path: str, folder: str) -> bool:
 
 _SAFE = Assessment(risk=Risk.SAFE)
 _NOBODYS = "/proc/1/root"
+_SHOWN = 200
+"""Characters of an ill-spelt path that a person or a model is shown."""
 
 
 def _deny(category: str, why: str) -> Assessment:
@@ -146,13 +148,13 @@ def _first(*found: Assessment | None) -> Assessment | None:
 def _spelling(path: str) -> Assessment | None:
     why = _hidden_meaning(path)
     if why:
-        return _deny("file:spelling", f"{path!r} {why}; give a plain path")
+        return _deny("file:spelling", f"{path[:_SHOWN]!r} {why}; give a plain path")
     if any(unicodedata.category(c) == "Cc" for c in path):
         return Assessment(
             risk=Risk.DANGEROUS,
             categories=("file:spelling",),
             must_ask=True,
-            why=f"{path!r} has control characters in its name",
+            why=f"{path[:_SHOWN]!r} has control characters in its name",
         )
     return None
 

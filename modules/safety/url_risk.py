@@ -27,13 +27,15 @@ _URL = re.compile(r"(?i:(https?))://([^/?#]*)(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(?::([0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_SHOWN = 200
+"""Characters of an ill-spelt address that a person or a model is shown."""
 _PORTS = frozenset({80, 443, 8080, 8443})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRIVATE_SUFFIXES = tuple(
     f".{suffix}"
     for suffix in (
         *("local", "localhost", "localdomain", "internal", "intranet", "private", "corp", "home"),
-        *("lan", "home.arpa", "test", "example", "invalid", "onion", "alt", "svc"),
+        *("lan", "arpa", "consul", "intra", "test", "example", "invalid", "onion", "alt", "svc"),
     )
 )
 _LOOPBACK_SERVICES = tuple(
@@ -61,7 +63,7 @@ def assess_url(url: str, ground: Ground, resolve: Resolver | None = None) -> Ass
     """Returns how risky it is to fetch `url`."""
     target = read_url(url)
     if isinstance(target, str):
-        return _deny("net:url", f"{url!r} {target}; give a plain http or https address")
+        return _deny("net:url", f"{url[:_SHOWN]!r} {target}; give a plain http or https address")
     if _is_allowed(target, ground.allowed_hosts):
         return Assessment(risk=Risk.SAFE)
     if target.port not in _PORTS:
