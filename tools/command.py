@@ -16,11 +16,17 @@ class CommandOutput:
     """A command's output, both streams as one, on its way to the model."""
 
     def __init__(
-        self, folder: Path, name: str, *, on_progress: Callable[[str], None] | None = None
+        self,
+        folder: Path,
+        name: str,
+        *,
+        where: Callable[[Path], str] = str,
+        on_progress: Callable[[str], None] | None = None,
     ) -> None:
         self._plain = PlainText()
         self._folder = folder
         self._name = name
+        self._where = where
         self._on_progress = on_progress
         self._unread = self._nothing()
         self.unread_characters = 0
@@ -32,7 +38,7 @@ class CommandOutput:
     def read(self) -> str:
         """Returns what came since the last look, bounded; the whole of a long text is in a file."""
         self._add(self._plain.finish())
-        text, self._unread = self._unread.finish().rstrip(), self._nothing()
+        text, self._unread = self._unread.finish(self._where).rstrip(), self._nothing()
         self.unread_characters = 0
         return text
 

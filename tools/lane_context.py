@@ -46,6 +46,10 @@ class LaneContext:
     """Puts a command into the OS sandbox; returns it as it is where the agent is inside already."""
     on_progress: Callable[[str], None] | None = None
     """Is told a command's output as it comes."""
+    kept_in: Path | None = None
+    """Where the whole of a long output is written; None: in the agent's temporary folder."""
+    where: Callable[[Path], str] = str
+    """Takes a file of those, and returns where the agent finds it."""
     background: BackgroundCommands = field(default_factory=BackgroundCommands)
     todos: tuple[TodoItem, ...] = ()
     read_files: dict[Path, FileStat] = field(default_factory=dict)
@@ -54,7 +58,7 @@ class LaneContext:
     @property
     def outputs(self) -> Path:
         """Where the whole of a long output is kept."""
-        return self.temporary / "outputs"
+        return self.kept_in or self.temporary / "outputs"
 
     def afresh(self) -> "LaneContext":
         """Returns the same folder for another agent, which remembers nothing of this one's."""

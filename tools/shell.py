@@ -44,7 +44,9 @@ class BashInput(Record):
 
 async def run_bash(given: BashInput, context: LaneContext) -> ToolResult:
     """Runs the command and returns its output with notes."""
-    output = CommandOutput(context.outputs, "bash", on_progress=context.on_progress)
+    output = CommandOutput(
+        context.outputs, "bash", where=context.where, on_progress=context.on_progress
+    )
     child = start_command(given.command, context, output)
     ended = await child.end_within(given.timeout_seconds)
     text = output.read()

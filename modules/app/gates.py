@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from modules.agent.tool_pool import PooledTool, ToolPool, pooled
-from modules.app.beside import write_beside
+from modules.app.beside import laid_beside
 from modules.app.gatekeeping import AgentHooks, HookedAsker, SessionWatcher
 from modules.app.house import House
 from modules.app.questions import PersonAsker
@@ -28,8 +28,6 @@ from tools.lane_context import LaneContext
 from tools.subagent import Delegate
 
 OUTPUT_CHARACTERS = 60_000
-OUTPUTS = "outputs"
-"""Folder, in a worker's temporary one, where it finds the whole of long results."""
 
 
 class McpInput(Record):
@@ -191,11 +189,3 @@ def _trimmer(house: House, jailed_in: Path | None) -> Callable[[str, str], str]:
         )
 
     return trim
-
-
-def laid_beside(temporary: Path, path: Path) -> str:
-    """Copies a file to where an agent in a jail can read it; returns where that is, in words."""
-    try:
-        return str(write_beside(temporary / OUTPUTS, path.name, path.read_bytes()))
-    except (ModelFault, OSError) as error:
-        return f"a file you can't read, since it could not be laid beside you: {error}"

@@ -8,10 +8,12 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from modules.app.beside import laid_beside
 from modules.app.desk import WorkerDesk
 from modules.app.house import House
 from modules.app.jails import memory_bytes
@@ -126,6 +128,9 @@ def networked_lane(house: House, lane: Lane, temporary: Path) -> LaneContext | N
         temporary=temporary,
         fence=Fence(lane.path),
         wrap=lambda argv: jailed_argv(argv, jail, house.sandbox.kind),
+        # The lead writes these, and the worker may have put a link into its own folder.
+        kept_in=house.paths.outputs,
+        where=partial(laid_beside, temporary),
     )
 
 

@@ -266,6 +266,48 @@ def test_worker_reads_all_of_a_long_result_of_the_lead_inside_its_jail(
     assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
 
 
+def test_link_a_worker_plants_leads_no_output_of_its_command_with_the_network_elsewhere(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without("bwrap")
+    monkeypatch.setenv("CREWYARD_SANDBOX", "bwrap")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    long = "head -c 40000 /dev/zero | tr '\\0' x; echo; echo THE END"
+    script = [
+        worker(
+            "look",
+            calls({"bash_with_network": {"command": long, "reason": "a look"}}),
+            calls(
+                bash("tail -1 $TMPDIR/outputs/*"), expect="the whole text is in .*/tmp/t1-1-look/"
+            ),
+            calls(
+                bash(f"rm -r $TMPDIR/outputs; ln -s {outside} $TMPDIR/outputs"), expect="^THE END"
+            ),
+            calls({"bash_with_network": {"command": long, "reason": "a look"}}),
+            calls(NOTHING, expect="could not be laid beside you"),
+        )
+    ]
+
+    async def story(run: Run) -> None:
+        async def say_yes() -> None:
+            while True:
+                for question in run.house.questions.pending():
+                    run.house.questions.answer(question.question_id, "yes")
+                await run.house.events.stirred()
+
+        async with run.at_work(), asyncio.timeout(60):
+            yes = asyncio.create_task(say_yes())
+            await until_quiet(run)
+            yes.cancel()
+
+    post(repository, TaskDraft(subject="look"))
+    with_run(repository, story, script=script, has_person=True)
+
+    assert list(outside.iterdir()) == []
+    assert [task["status"] for task in tasks(repository)] == ["completed"], tasks(repository)
+
+
 def test_teammate_that_is_shut_down_is_gone_with_its_commands_and_its_task_is_back(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from modules.app.beside import write_beside
+from modules.app.beside import laid_beside, write_beside
 from modules.records.errors import ModelFault
 from modules.safety.fence import Fence
 
@@ -57,3 +57,34 @@ def test_link_in_the_folder_is_not_followed(temporary: Path, outside: Path) -> N
         write_beside(temporary / "outputs", "a.txt", b"x")
 
     assert (outside / "a.txt").read_text() == "the person's"
+
+
+@pytest.fixture
+def spilled(tmp_path: Path) -> Path:
+    path = tmp_path / "outputs" / "call.txt"
+    path.parent.mkdir()
+    path.write_text("all of it")
+    return path
+
+
+def test_file_is_copied_to_where_the_agent_can_read_it(tmp_path: Path, spilled: Path) -> None:
+    temporary = tmp_path / "t1"
+    temporary.mkdir()
+
+    told = laid_beside(temporary, spilled)
+
+    assert told == str(temporary / "outputs" / "call.txt")
+    assert Path(told).read_text() == "all of it"
+
+
+def test_file_that_can_not_be_laid_there_is_told_of_with_the_reason(
+    tmp_path: Path, spilled: Path
+) -> None:
+    temporary = tmp_path / "t1"
+    temporary.mkdir()
+    (temporary / "outputs").symlink_to(tmp_path)
+
+    told = laid_beside(temporary, spilled)
+
+    assert "could not be laid beside you" in told
+    assert not (tmp_path / "call.txt").exists()
