@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from modules.git.run_git import GitFault
-from modules.store.paths import lane_objects
+from modules.store.mirror import mirror
+from modules.store.paths import lane_objects, seen_packed_refs
 from modules.store.removal import remove_tree
 
 _FOLDER = re.compile(r"[0-9a-f]{2}")
@@ -53,6 +54,11 @@ def take_in(common_dir: Path, name: str) -> None:
         raise GitFault(("unpack-objects", name), code=None, stderr=str(error)) from error
 
 
+def show_packed_refs(common_dir: Path) -> None:
+    """Lets jails see the packed refs as they are now; git outside may pack the lanes' branches."""
+    mirror(common_dir / "packed-refs", seen_packed_refs(common_dir))
+
+
 def take_in_all(common_dir: Path) -> None:
     """Takes in what every lane has made; what goes wrong with one is left to who looks at it."""
     for name in _names(common_dir):
@@ -78,6 +84,7 @@ def drop_left_over(common_dir: Path) -> None:
             with contextlib.suppress(GitFault):
                 drop(common_dir, name)
     if not _names(common_dir):
+        seen_packed_refs(common_dir).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):  # The usual case: no jail was ever made.
             lane_objects(common_dir).rmdir()
 

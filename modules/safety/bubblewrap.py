@@ -9,6 +9,7 @@
    worktree needs are laid: the worktree's own branches can be moved; config, hooks and all other
    refs are read-only. What git writes beside them, logs of branches included, is gone with the
    jail: git outside would write to a log through a link that was put there.
+   The file of packed refs is one that is written anew in its place when git outside replaces its.
    For its objects git has a folder of the worktree's own in their place, and sees the
    repository's, read-only, in another. So nobody inside can delete or forge what others have.
 5. Folders in memory are as large as one process's memory may be, where that is limited.
@@ -134,16 +135,10 @@ def _places(spec: JailSpec) -> list[_Mount]:
 def _git(git: GitGround) -> list[_Mount]:
     common = git.common_dir
     packed_refs = common / "packed-refs"
-    # A missing file is stood in for by an empty device: a packed-refs made in the jail would take
-    # the branches' last names with it when it goes.
-    packed = packed_refs if packed_refs.exists() else Path("/dev/null")
     return [
         _empty(common),
         *_shown_if_there(common, _GIT_READABLE),
-        (
-            packed_refs,
-            ("--dev-bind" if packed != packed_refs else "--ro-bind", str(packed), str(packed_refs)),
-        ),
+        (packed_refs, ("--ro-bind", str(git.seen_packed_refs), str(packed_refs))),
         *_objects(git),
         _writable(common / git.branch_folder),
         _empty(common / BRANCH_LOGS),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from modules.records.record import Record
 from modules.records.settings import Network
-from modules.store.paths import lane_objects
+from modules.store.paths import lane_objects, seen_packed_refs
 
 BRANCH_LOGS = "logs/refs/heads"
 """Where git keeps the logs of branches; unlike the folders in it, git never removes it."""
@@ -49,6 +49,11 @@ class GitGround(Record):
     def own_objects(self) -> Path:
         """The folder of objects that git in the worktree makes, where a jail can lay it."""
         return lane_objects(self.common_dir) / self.admin_dir.name
+
+    @property
+    def seen_packed_refs(self) -> Path:
+        """The file such a jail sees as the repository's packed refs."""
+        return seen_packed_refs(self.common_dir)
 
     @property
     def seen_objects(self) -> Path:

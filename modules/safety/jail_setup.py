@@ -4,7 +4,9 @@
    of other owners, for the jail itself keeps git in.
 2. Folders of refs and logs that the jail lays are made, an empty `config.worktree` too, so that
    nobody inside can put one there. Where nothing can be laid, branches have no logs.
-   bubblewrap's jail gets a folder of objects of its own, which names the repository's as its other.
+   bubblewrap's jail gets a folder of objects of its own, which names the repository's as its other,
+   and a copy of the packed refs. An empty folder beside the branches keeps git outside from
+   removing their folder, which is the jail's until it ends, when it packs them all.
 3. Landlock gives folders away whole. `objects` would bring the packs with it, so its 256 parts are
    made and given one by one.
 4. Landlock and Seatbelt give no new file beside `packed-refs`, so git can't lock it. git works all
@@ -27,6 +29,7 @@ from modules.safety.jail import (
     private_programs,
 )
 from modules.store.files import write_atomically
+from modules.store.mirror import mirror
 
 _GIT_UNDER_LANDLOCK = """\
 #!/bin/sh
@@ -46,6 +49,7 @@ exit $code
 """
 
 
+_STAYS = "_stays"
 _WITHOUT_LOGS = (SandboxKind.LANDLOCK, SandboxKind.SEATBELT)
 
 
@@ -81,13 +85,14 @@ def object_folders(git: GitGround) -> tuple[Path, ...]:
 
 
 def _prepare_git(spec: JailSpec, git: GitGround, kind: SandboxKind) -> None:
-    for name in (git.branch_folder, BRANCH_LOGS):
+    for name in (f"{git.branch_folder}/{_STAYS}", BRANCH_LOGS):
         (git.common_dir / name).mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # a link counts as there, too
         (git.admin_dir / "config.worktree").open("x").close()
     if kind is SandboxKind.BWRAP:
         for folder in (git.own_objects / "pack", git.own_objects / "info"):
             folder.mkdir(parents=True, exist_ok=True)
+        mirror(git.common_dir / "packed-refs", git.seen_packed_refs)
         alternates = git.own_objects / "info" / "alternates"
         alternates.write_bytes(os.fsencode(git.seen_objects) + b"\n")
     if kind not in _WITHOUT_LOGS:

@@ -21,6 +21,11 @@ def lane_objects(common_dir: Path) -> Path:
     return common_dir / "crewyard-objects"
 
 
+def seen_packed_refs(common_dir: Path) -> Path:
+    """Returns the file that jails see in the place of the repository's packed refs."""
+    return common_dir / "crewyard-packed-refs"
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """The files and folders of one repository; `root` is the main checkout."""

@@ -8,7 +8,7 @@ from modules.app.event_bus import EventBus
 from modules.app.object_intake import keep_taking_in
 from modules.git.lanes import make_lane
 from modules.records.events import Noticed
-from modules.store.paths import lane_objects
+from modules.store.paths import lane_objects, seen_packed_refs
 from tests.repos import NOW, make_repo
 
 COMMIT = "echo new > new; git add new; git commit -qm new"
@@ -24,7 +24,9 @@ async def shell(script: str, folder: Path, **variables: str) -> int:
     return await process.wait()
 
 
-def test_commit_of_a_command_that_goes_on_is_seen_outside(tmp_path: Path) -> None:
+def test_commit_of_a_command_that_goes_on_is_seen_outside_and_packed_refs_inside(
+    tmp_path: Path,
+) -> None:
     repo = make_repo(tmp_path)
     repository = repo.open()
     lane = make_lane(repository, name="t1-1", base="main")
@@ -45,6 +47,10 @@ def test_commit_of_a_command_that_goes_on_is_seen_outside(tmp_path: Path) -> Non
         async with asyncio.timeout(30):
             while await shell(f"git rev-list --objects --quiet {lane.branch}", repo.root):
                 pass
+            packed = common / "packed-refs"
+            assert await shell("git pack-refs --all", repo.root) == 0
+            while seen_packed_refs(common).read_bytes() != packed.read_bytes():
+                await asyncio.sleep(0)
         intake.cancel()
 
     asyncio.run(work())

@@ -206,6 +206,16 @@ GIT = (
         "$B",
         stopped_by=BWRAP,
     ),
+    Attack(
+        "git_objects_of_other_lane",
+        "mkdir -p $G/crewyard-objects/two; echo x > $G/crewyard-objects/two/hit",
+        "$G/crewyard-objects/two/hit",
+    ),
+    Attack(
+        "checkout_for_the_next_lane",
+        "mkdir -p $G/crewyard-trees/1/tree; echo x > $G/crewyard-trees/1/tree/hit",
+        "$G/crewyard-trees/1/tree/hit",
+    ),
     Attack("git_modules", "mkdir -p $G/modules/evil", "$G/modules"),
     Attack("git_new_worktree", "git worktree add -q --detach ../three", "$G/worktrees/three"),
     Attack("git_other_worktree", "echo /x > $G/worktrees/two/gitdir", "$G/worktrees/two/gitdir"),

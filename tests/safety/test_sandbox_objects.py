@@ -1,13 +1,16 @@
 """A jail's git makes objects, and can neither delete nor forge those of others."""
 
+import contextlib
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from modules.git.lane_objects import show_packed_refs, take_in
 from modules.safety.jail import SandboxKind
 from tests.safety.jail_ground import ORDINARY_UID, Ground, User, git, make_ground, need
 
@@ -24,15 +27,21 @@ ATTACKS = {
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=USERS, ids=lambda user: "other" if user.uid else "own")
-def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
-    need(KIND)
+@contextlib.contextmanager
+def made_ground(user: User, kind: SandboxKind) -> Iterator[Ground]:
     base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="crewyard-test-"))
     base.chmod(0o755)
     try:
-        yield make_ground(base / "ground", request.param, (KIND,))
+        yield make_ground(base / "ground", user, (kind,))
     finally:
         shutil.rmtree(base)
+
+
+@pytest.fixture(params=USERS, ids=lambda user: "other" if user.uid else "own")
+def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
+    need(KIND)
+    with made_ground(request.param, KIND) as ground:
+        yield ground
 
 
 def damage(ground: Ground) -> list[str]:
@@ -120,6 +129,50 @@ def test_big_commit_is_whole_outside(ground: Ground) -> None:
     assert len(git(ground, "ls-tree", "-r", "--name-only", "HEAD", "d/").splitlines()) == 400
     git(ground, "fsck", "--full", "--strict")
     assert git(ground, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "packing"),
+    [
+        (KIND, ("pack-refs", "--all")),
+        (KIND, ("gc", "-q", "--prune=now")),
+        # Collecting garbage takes the folders away that Landlock lets git write objects to.
+        (SandboxKind.LANDLOCK, ("pack-refs", "--all")),
+    ],
+    ids=str,
+)
+def test_work_goes_on_in_a_jail_while_a_person_packs_everything(
+    kind: SandboxKind, packing: tuple[str, ...]
+) -> None:
+    """Git does so by itself now and then. It removes the files of branches, and empty folders."""
+    need(kind)
+    with made_ground(User(None), kind) as ground:
+        stage = "echo staged > s; git add s"
+        go_on = "git commit -qm s; echo d > d; git add d; git commit -qm d; git merge -q main"
+        jail = subprocess.Popen(
+            ground.argv(["bash", "-c", f"{COMMIT}; {stage}; echo; read x; {go_on}"], kind),
+            cwd=ground.lane,
+            env=ground.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert jail.stdout is not None
+        jail.stdout.readline()
+        take_in(ground.git, "one")
+
+        git(ground, "-C", str(ground.root), *packing)
+        show_packed_refs(ground.git)
+        out, _ = jail.communicate("go on\n", timeout=60)
+
+        take_in(ground.git, "one")
+        assert (jail.returncode, out) == (0, "")
+        assert git(ground, "log", "--format=%s", "--first-parent", "-4").splitlines()[1:] == [
+            *("d", "s", "b"),
+        ]
+        assert git(ground, "show", "HEAD:s") == "staged"
+        git(ground, "fsck", "--full", "--strict")
 
 
 def test_others_commits_are_seen_and_merged_inside(ground: Ground) -> None:
