@@ -114,5 +114,6 @@ BACKGROUND_TOOLS: tuple[Tool[Any, LaneContext], ...] = (
         place=Place.LANE,
         subject=lambda given: ToolSubject(risk=Risk.SAFE, text=given.task_id),
         run=check_background,
+        waits=True,
     ),
 )

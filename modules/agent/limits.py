@@ -1,7 +1,8 @@
 """When a turn has gone on long enough; pure.
 
 1. A turn has at most `steps` requests.
-2. The same call with the same input `repeats` times in a row ends the turn: it will not differ.
+2. The same call with the same input `repeats` times in a row ends the turn: it will not differ. Not
+   so a call that waits for something.
 3. An answer cut off by the output limit, or without a word, is asked for again `continuations`
    times in a row; then the turn has failed.
 """

@@ -48,6 +48,10 @@ class Hands(Protocol):
         """Returns whether the call may run beside others of the same answer."""
         ...
 
+    def waits(self, call: ToolCall) -> bool:
+        """Returns whether the same call again is no loop."""
+        ...
+
 
 class TurnEnd(Record):
     """How a turn ended."""
@@ -78,7 +82,8 @@ async def run_turn(brain: Brain, hands: Hands, opening: Message, limits: Limits)
             incoming = said(again)
             continue
         continuations = 0
-        if repeats.count(calls) >= limits.repeats:
+        times = repeats.count(calls)
+        if times >= limits.repeats and not all(map(hands.waits, calls)):
             return TurnEnd(text=text.strip(), failure=_repeated(calls, limits))
         results = await _run_calls(brain, hands, calls)
         incoming = _answer(calls, results)

@@ -47,6 +47,8 @@ class PooledTool:
     """See modules.records.tooling.Tool."""
     overlaps: bool = False
     """See modules.records.tooling.Tool."""
+    waits: bool = False
+    """See modules.records.tooling.Tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,11 @@ class ToolPool:
         """Returns whether the call may run beside others of the same answer."""
         tool = self._tools().get(call.name)
         return tool is not None and tool.overlaps
+
+    def waits(self, call: ToolCall) -> bool:
+        """Returns whether the same call again is no loop."""
+        tool = self._tools().get(call.name)
+        return tool is not None and tool.waits
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Takes a call through all steps, running it here."""
@@ -256,6 +263,7 @@ def pooled(
     run: Callable[[Any], Any] | None,
     least_risk: Risk = Risk.SAFE,
     overlaps: bool = False,
+    waits: bool = False,
 ) -> PooledTool:
     """Returns a tool of ours ready for a pool."""
     return PooledTool(
@@ -266,6 +274,7 @@ def pooled(
         run=run,
         least_risk=least_risk,
         overlaps=overlaps,
+        waits=waits,
     )
 
 

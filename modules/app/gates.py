@@ -156,6 +156,7 @@ def _pooled(tool: Tool[Any, Any], context: object) -> PooledTool:
         run=None if context is None else run,
         least_risk=tool.least_risk,
         overlaps=tool.overlaps,
+        waits=tool.waits,
     )
 
 

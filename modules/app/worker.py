@@ -103,6 +103,11 @@ class RemoteHands:
         tool = SUBAGENT_TOOL if call.name == SUBAGENT_TOOL.name else self._tools.get(call.name)
         return tool is not None and tool.overlaps
 
+    def waits(self, call: ToolCall) -> bool:
+        """Returns whether the same call again is no loop."""
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.waits
+
     async def _run_here(self, call: ToolCall) -> ToolResult:
         try:
             if call.name == SUBAGENT_TOOL.name:

@@ -46,5 +46,7 @@ class Tool(Generic[InputT, ContextT]):
     run: Callable[[InputT, ContextT], Awaitable[ToolResult]]
     overlaps: bool = False
     """True where calls of one answer may run at once."""
+    waits: bool = False
+    """True where the same call again is no loop: it waits for what goes on meanwhile."""
     least_risk: Risk = Risk.SAFE
     """What every call of it risks at the least; plan mode offers only what may be safe."""

@@ -117,6 +117,15 @@ def test_same_call_again_and_again_ends_the_turn_and_says_so() -> None:
     assert len(hands.ran) == 5
 
 
+def test_same_wait_again_and_again_is_no_loop() -> None:
+    wait = ToolCall(call_id="a", name="wait")
+    hands = FakeHands()
+
+    end = turn(FakeBrain(*[answer(wait)] * 9, answer("it came")), hands)
+
+    assert (end, len(hands.ran)) == (TurnEnd(text="it came"), 9)
+
+
 def test_calls_that_differ_go_on_to_the_step_limit_and_their_results_are_kept() -> None:
     brain = FakeBrain(*[answer(call(f"c{n}", input={"command": str(n)})) for n in range(9)])
 

@@ -49,6 +49,10 @@ class FakeHands:
         """Calls of the tool `aside` may run at once."""
         return call.name == "aside"
 
+    def waits(self, call: ToolCall) -> bool:
+        """Calls of the tool `wait` wait."""
+        return call.name == "wait"
+
     async def run(self, call: ToolCall) -> ToolResult:
         """Runs one call."""
         self.began.append(call.call_id)

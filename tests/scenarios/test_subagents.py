@@ -29,6 +29,7 @@ from tests.scenarios.programs import (
     make_script,
     post,
     processes_in,
+    skip_without,
     started,
     submit,
     worker,
@@ -245,3 +246,55 @@ def test_lead_that_ends_takes_helpers_along_and_their_calls_count_as_interrupted
     assert "The call was interrupted" in heard(repository, "lead-*")
     assert processes_named(mark) == []
     assert_nothing_left(repository)
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "off"])
+def test_killed_worker_takes_its_helpers_along(
+    sandbox: str, repository: Path, tmp_path: Path
+) -> None:
+    skip_without(sandbox)
+    mark = f"9{uuid.uuid4().int % 10**12:012d}"
+    sleeps = f"sleep {mark} & sleep {mark}"
+    spec = make_script(
+        tmp_path,
+        [
+            helper("w1/general-1", calls({"background_run": {"command": sleeps}}, bash(sleeps))),
+            worker("delegate", calls(ask("hold", "general")), calls(submit())),
+        ],
+    )
+    post(repository, TaskDraft(subject="delegate", attempts_allowed=1))
+    arguments = ("work", "--mode", "yolo", "--check", PASSING, "--model", spec)
+
+    with started(*arguments, cwd=repository, environment={"CREWYARD_SANDBOX": sandbox}) as program:
+        eventually(lambda: len(processes_named(f"sleep\0{mark}")) == 4)
+        (view,) = crewyard("team", "--json", cwd=repository).document["workers"]
+        os.kill(view["pid"], signal.SIGKILL)
+        eventually(lambda: not processes_named(mark), within_seconds=GONE_SECONDS)
+        assert program.end() == 3, program.said
+
+    assert_nothing_left(repository)
+
+
+def test_task_whose_helper_has_spent_its_budget_is_parked(
+    repository: Path, tmp_path: Path, own_environment: Path
+) -> None:
+    settings = own_environment / "crewyard" / "settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("[budget.task]\ntokens = 1_000\n")
+    spent = {"input_tokens": 900, "output_tokens": 100}
+    spec = make_script(
+        tmp_path,
+        [
+            helper("w1/explore-1", calls(READ, usage=spent), {"say": "Too late."}),
+            worker("delegate", calls(ask("look")), calls(submit())),
+        ],
+    )
+    post(repository, TaskDraft(subject="delegate"))
+
+    ended = crewyard("work", "--json", "--check", PASSING, "--model", spec, cwd=repository)
+
+    assert ended.code == 3, ended
+    (task,) = ended.document["tasks"]
+    assert task["status"] == "parked"
+    assert "The budget of task 1 is spent" in task["reason"]
+    assert "Too late." not in heard(repository, "*")
