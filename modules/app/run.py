@@ -6,11 +6,12 @@ End: workers stopped and waited for → MCP servers ended → lock given back.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from modules.app.attempt_place import close_lane_safely, sweep_temporary
 from modules.app.crew import Crew
@@ -22,8 +23,8 @@ from modules.app.report import RunReport
 from modules.app.stuck_watch import StuckWatch
 from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import finish_closing, list_lanes
-from modules.records.crew import CrewView, WorkerView
-from modules.records.errors import PersonFault
+from modules.records.crew import CrewView, WorkerState, WorkerView
+from modules.records.errors import ModelFault, PersonFault
 from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
 from modules.records.exits import Exit
 from modules.records.tasks import Task, TaskStatus
@@ -53,6 +54,8 @@ class Run:
         self._has_session = False
         self._left: list[tuple[Task, WorkerView | None]] = []
         """Attempts that a dead lead left, which go on once everything is up."""
+        self._awaited: list[WorkerView] = []
+        """Teammates of the last lead that tasks wait for; they are there again then, too."""
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._landed: list[str] = []
         self._worker_tasks: dict[str, list[int]] = {}
@@ -83,6 +86,7 @@ class Run:
                 await self.house.mcp.settle(server_seconds)
             for task, earlier in self._left:
                 self.supervisor.take_up(task, earlier)
+            self._bring_back_teammates()
             async with guarded(self.house.failed, self._duties()):
                 yield
         finally:
@@ -129,6 +133,9 @@ class Run:
         for task in house.board.tasks():
             if task.status in UNDER_WAY and not house.merging.holds(current_claim(task)):
                 self._take_up(task, workers.get((task.worker, task.task_id)))
+        asked_for = house.board.assignees()
+        named = [] if left is None else [view for view in left.workers if view.is_named]
+        self._awaited = [view for view in named if view.name in asked_for]
         await self._close_left_lanes()
         self._touched = {
             task.task_id
@@ -144,14 +151,29 @@ class Run:
             )
         )
 
+    def _bring_back_teammates(self) -> None:
+        there = {view.name for view in self.supervisor.members()}
+        for view in self._awaited:
+            if view.name in there:
+                continue
+            # Where the crew is full, what waits for the teammate is told as stuck.
+            with contextlib.suppress(ModelFault):
+                self.supervisor.add_teammate(
+                    view.name, view.role, view.model, tools=view.tools, mode=view.mode
+                )
+                self.house.events.notice(f"{view.name} is there again: tasks wait for it.")
+
     def _take_up(self, task: Task, earlier: WorkerView | None) -> None:
         """Goes on with an attempt that a dead lead left, or gives its task back.
 
-        Given back is also the task of a teammate of which nobody knows any more what it may do.
+        Given back is also the task of a teammate of which nobody knows any more what it may do, and
+        that of a worker who is at another one by now.
         """
         house = self.house
         place = house.paths.lanes / task.lane
-        if task.lane and place.is_dir() and (earlier or is_crew_name(task.worker)):
+        is_known = earlier is not None or is_crew_name(task.worker)
+        is_free = task.worker not in {other.worker for other, _ in self._left}
+        if task.lane and place.is_dir() and is_known and is_free:
             house.events.notice(f"Task {task.task_id} goes on where the last lead left it.")
             self._left.append((task, earlier))
             return
@@ -219,6 +241,7 @@ class Run:
                 self.house.events.stir()
 
     async def _leave(self, lock: LeadLock) -> None:
+        named = [view for view in self.supervisor.members() if view.is_named]
         await self.supervisor.stop()
         for ending in self._endings:
             await ending()
@@ -228,7 +251,10 @@ class Run:
         if self._has_session:
             await self.house.run_hooks.end_session()
         await asyncio.to_thread(self.house.tidy)
-        self._write_crew()
+        # A teammate is one until somebody shuts it down; the next run may have use for it.
+        self._write_crew(
+            gone=[replace(view, state=WorkerState.GONE, task=None, pid=None) for view in named]
+        )
         lock.release()
 
     def _take_event(self, event: AnyEvent) -> None:
@@ -243,11 +269,11 @@ class Run:
                 tasks.append(event.task)
             self._write_crew()
 
-    def _write_crew(self) -> None:
+    def _write_crew(self, *, gone: Sequence[WorkerView] = ()) -> None:
         budget = self.house.budget
         view = CrewView(
             lead_pid=self.house.pid,
-            workers=tuple(self.supervisor.members()),
+            workers=(*self.supervisor.members(), *gone),
             input_tokens=budget.usage.input_tokens,
             output_tokens=budget.usage.output_tokens,
             cost_usd=budget.cost_usd,

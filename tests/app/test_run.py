@@ -1,5 +1,6 @@
 """A run that takes over from a dead lead."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from modules.app.run import Run
 from modules.records.crew import CrewView, WorkerState, WorkerView
 from modules.records.decisions import Mode
+from modules.records.events import AnyEvent, TaskStuck
 from modules.records.tasks import TaskDraft, TaskStatus
 from modules.store.files import write_atomically
 from modules.team.board_rules import current_claim
@@ -27,8 +29,9 @@ def leave_attempt(run: Run, worker: str) -> None:
     run.house.board.add(TaskDraft(subject="look", attempts_allowed=1), by="person")
     task = run.house.board.claim(worker=worker, role="", lease=timedelta(seconds=60))
     assert task is not None
-    (run.house.paths.lanes / "t1").mkdir(parents=True)
-    run.house.board.bind_lane(current_claim(task), lane="t1", branch="wt/t1", base="HEAD")
+    lane = f"t{task.task_id}"
+    (run.house.paths.lanes / lane).mkdir(parents=True)
+    run.house.board.bind_lane(current_claim(task), lane=lane, branch=f"wt/{lane}", base="HEAD")
 
 
 def leave_crew(run: Run, view: WorkerView) -> None:
@@ -77,3 +80,46 @@ def test_attempt_of_a_teammate_goes_on_within_the_bounds_it_had(repository: Path
             assert ann == msgspec.structs.replace(view, state=ann.state, since=ann.since)
 
     with_run(repository, story)
+
+
+def test_second_attempt_that_a_dead_lead_left_to_one_worker_is_given_back(
+    repository: Path,
+) -> None:
+    async def story(run: Run) -> None:
+        leave_attempt(run, "w1")
+        leave_attempt(run, "w1")
+        async with run.at_work():
+            assert [worker.task for worker in run.crew.workers()] == [1]
+            task = run.house.board.task(2)
+            assert (task.status, task.reason) == (
+                TaskStatus.PENDING,
+                "The lead that ran this attempt ended.",
+            )
+
+    with_run(repository, story)
+
+
+def test_teammate_that_tasks_wait_for_is_there_again_in_the_next_run(repository: Path) -> None:
+    async def first(run: Run) -> None:
+        async with run.at_work():
+            run.supervisor.pause(None)
+            for name in ("ann", "bob", "eve"):
+                run.crew.spawn(name=name, role="qa", model="", tools=("read_file",), mode=Mode.PLAN)
+                run.house.board.add(TaskDraft(subject=f"for {name}", assignee=name), by="lead")
+            await run.crew.shut_down("eve")
+            run.house.board.cancel(2, reason="not wanted", by="person")
+
+    async def second(run: Run) -> None:
+        seen: list[AnyEvent] = []
+        run.house.events.listen(seen.append)
+        run.supervisor.pause(None)
+        async with run.at_work():
+            await asyncio.sleep(0)
+            (ann,) = run.crew.workers()
+            bounds = (ann.role, ann.tools, ann.mode)
+            assert (ann.name, bounds) == ("ann", ("qa", ("read_file",), Mode.PLAN))
+        stuck = [event.task for event in seen if isinstance(event, TaskStuck)]
+        assert stuck == [3]
+
+    with_run(repository, first)
+    with_run(repository, second)
