@@ -34,7 +34,10 @@ TASK = {
     *("id", "subject", "description", "status", "role", "priority", "after", "check", "writes"),
     *("attempt", "worker", "lane", "branch", "reason", "verified"),
 }
-ENTRY = {"task", "branch", "commit", "base", "status", "files", "receipt", "landed_as"}
+ENTRY = {
+    *("task", "branch", "commit", "base", "status", "files", "receipt", "landed_as"),
+    *("proven_as", "flaky"),
+}
 RECEIPT = {"tree", "command", "outcome", "exit_code", "seconds"}
 LANDED = "until git log --format=%s refs/crewyard/landed/main | grep -q '{}'; do sleep 0.05; done"
 """Waits until a task has landed."""
