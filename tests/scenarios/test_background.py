@@ -67,7 +67,7 @@ def test_worker_and_lead_are_told_once_and_leave_nothing(
                         background(f"echo up; sleep {mark}"),
                         background("sleep 1.5; exit 3"),
                         {"board_post_task": {"subject": "serve"}},
-                        bash("sleep 1.6"),
+                        bash("sleep 3"),
                     ),
                     calls(check("bg1"), expect="The background command bg2 ended"),
                     {"expect": "completed without changes", "say": "Served."},

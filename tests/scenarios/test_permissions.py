@@ -88,6 +88,8 @@ class Attempted:
             *({"background_run": {"command": self._line("background", w)}} for w in WORDS),
             *({"mcp__echo__echo": {"text": f"{words} by MCP"}} for words in WORDS[:2]),
             {"mcp__echo__now": {}},
+            # Those that were stopped have no name, so the others have the first ones.
+            *({"check_background": {"task_id": f"bg{n}", "wait_seconds": 60}} for n in (1, 2, 3)),
         ]
 
     def _line(self, how: str, words: str) -> str:
