@@ -146,11 +146,10 @@ class SubAgents:
                 is_explorer=only_reads,
             )
 
-        task_id = None if task is None else task.task_id
         session.open(
             agent=name,
             role=given.kind,
-            task=task_id,
+            task=None if task is None else task.task_id,
             attempt=0 if task is None else task.attempt,
         )
         superior = Superior(
@@ -167,32 +166,38 @@ class SubAgents:
         pool = make_pool(
             house, session=session, toolset=_toolset(superior, below), standing=standing
         )
-        model = house.models.brain(
-            above.model,
-            session=session,
+        model = self._brain(superior, pool, only_reads=only_reads)
+        return SubAgent(house, superior, pool=pool, model=model, subagents=below)
+
+    def _brain(self, superior: Superior, pool: ToolPool, *, only_reads: bool) -> LocalBrain:
+        house, task, stands = self._house, superior.task, superior.standing()
+        task_id = None if task is None else task.task_id
+        system = subagent_prompt(
+            name=stands.agent,
+            caller=self._superior.standing().agent,
+            root=str(stands.ground.root),
+            only_reads=only_reads,
+        )
+        return house.models.brain(
+            superior.model,
+            session=superior.session,
             pool=pool,
             head=lambda model: Head(
-                agent=name,
+                agent=stands.agent,
                 task="" if task is None else task.draft.subject,
                 model=model,
-                system=subagent_prompt(
-                    name=name,
-                    caller=above.standing().agent,
-                    root=str(standing().ground.root),
-                    only_reads=only_reads,
-                ),
+                system=system,
             ),
             needs=AgentCompaction(
                 house,
-                agent=name,
+                agent=stands.agent,
                 task=task_id,
                 outputs=_outputs(house, superior),
-                caller=lambda: caller_of(house, session, standing()),
+                caller=lambda: caller_of(house, superior.session, superior.standing()),
                 facts=lambda: "",
             ),
             task=task_id,
         )
-        return SubAgent(house, superior, pool=pool, model=model, subagents=below)
 
     def _begin(self, given: SubagentInput) -> tuple[str, Session]:
         """Returns a name that this caller gave to none before, and a journal for it."""
