@@ -106,12 +106,16 @@ async def spawn_teammate(given: Spawn, context: CrewContext) -> ToolResult:
 
 async def assign_task(given: Assign, context: CrewContext) -> ToolResult:
     """Posts a task for one worker; it waits on the board while the worker is busy."""
-    if given.name not in {worker.name for worker in context.crew.workers()}:
-        return ToolResult(text=f"There is no worker {given.name!r}.", is_error=True)
+    workers = {worker.name: worker for worker in context.crew.workers()}
+    if given.name not in workers:
+        there = f"There are: {', '.join(workers)}." if workers else "Spawn one first."
+        return ToolResult(text=f"There is no worker {given.name!r}. {there}", is_error=True)
     subject, _, rest = given.task.strip().partition("\n")
     draft = TaskDraft(subject=subject[:200], description=rest.strip(), assignee=given.name)
     task = await context.crew.post_task(draft, agent=context.agent)
-    return ToolResult(text=f"Posted task {task.task_id} for {given.name}.")
+    now = workers[given.name].task
+    later = "" if now is None else f", who is at task {now} and takes it afterwards"
+    return ToolResult(text=f"Posted task {task.task_id} for {given.name}{later}.")
 
 
 async def list_teammates(given: ListTeammates, context: CrewContext) -> ToolResult:

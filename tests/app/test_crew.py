@@ -7,9 +7,13 @@ import pytest
 from modules.app.run import Run
 from modules.records.decisions import Mode
 from modules.records.errors import ModelFault
-from tests.app.runs import with_run
-from tests.scenarios.programs import make_repository
-from tools.team import worker_line
+from modules.records.events import TaskChanged
+from modules.records.tasks import TaskDraft, TaskStatus
+from modules.records.tooling import ToolResult
+from tests.app.runs import until_quiet, with_run
+from tests.scenarios.programs import calls, make_repository, submit, worker
+from tools.crew_context import CrewContext
+from tools.team import Assign, assign_task, worker_line
 
 
 @pytest.fixture
@@ -80,3 +84,63 @@ def test_name_that_is_not_for_teammates_is_refused(repository: Path, name: str) 
             spawn(run, name)
 
     with_run(repository, story)
+
+
+async def assign(run: Run, name: str, task: str) -> ToolResult:
+    """Assigns a task as the lead's model does."""
+    context = CrewContext(agent="lead", crew=run.crew)
+    return await assign_task(Assign(name=name, task=task), context)
+
+
+def test_task_is_assigned_to_who_is_there_and_waits_for_who_is_busy(repository: Path) -> None:
+    async def story(run: Run) -> None:
+        nobody = await assign(run, "ann", "look")
+        bob = run.supervisor.add_teammate("bob", "", "")
+        absent = await assign(run, "ann", "look")
+        free = await assign(run, "bob", "look\nAt all of it.\nSlowly.")
+        bob.task = 1
+        busy = await assign(run, "bob", "look again")
+
+        assert [(result.text, result.is_error) for result in (nobody, absent, free, busy)] == [
+            ("There is no worker 'ann'. Spawn one first.", True),
+            ("There is no worker 'ann'. There are: bob.", True),
+            ("Posted task 1 for bob.", False),
+            ("Posted task 2 for bob, who is at task 1 and takes it afterwards.", False),
+        ]
+        drafts = [task.draft for task in run.house.board.tasks()]
+        assert drafts == [
+            TaskDraft(subject="look", description="At all of it.\nSlowly.", assignee="bob"),
+            TaskDraft(subject="look again", assignee="bob"),
+        ]
+
+    with_run(repository, story)
+
+
+def test_tasks_assigned_to_a_busy_teammate_are_all_done_by_it_in_order(repository: Path) -> None:
+    script = [
+        worker(subject, calls(submit(no_changes_reason="Nothing."))) for subject in ("one", "two")
+    ]
+    taken: list[tuple[str, str]] = []
+
+    async def story(run: Run) -> None:
+        run.house.events.listen(
+            lambda event: (
+                taken.append((event.worker, event.subject))
+                if isinstance(event, TaskChanged) and event.status == "in_progress"
+                else None
+            )
+        )
+        run.crew.spawn(name="ann", role="", model="", tools=(), mode=None)
+        async with run.at_work():
+            await assign(run, "ann", "one")
+            await assign(run, "ann", "two")
+            run.house.board.add(TaskDraft(subject="two"), by="person")
+            await until_quiet(run)
+
+        assert {task.status for task in run.house.board.tasks()} == {TaskStatus.COMPLETED}
+        assert [subject for name, subject in dict.fromkeys(taken) if name == "ann"][:2] == [
+            "one",
+            "two",
+        ]
+
+    with_run(repository, story, script=script)
