@@ -24,12 +24,13 @@ from modules.app.stuck_watch import StuckWatch
 from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import finish_closing, list_lanes
 from modules.records.crew import CrewView, WorkerState, WorkerView
+from modules.records.decisions import Mode
 from modules.records.errors import ModelFault, PersonFault
 from modules.records.events import AnyEvent, EntryChanged, RunStarted, TaskChanged, WorkerChanged
 from modules.records.exits import Exit
 from modules.records.tasks import Task, TaskStatus
 from modules.safety.hook_matching import HookEvent
-from modules.store.files import write_atomically
+from modules.store.files import write_atomically, write_soon
 from modules.store.locks import LeadLock
 from modules.store.watch import changes
 from modules.team.addresses import is_crew_name
@@ -52,6 +53,10 @@ class Run:
         self.hook_context = ""
         """What SessionStart hooks want the lead to read."""
         self._has_session = False
+        self._bounds: set[tuple[str, str, tuple[str, ...] | None, Mode | None]] = set()
+        """What each teammate may do, as it is on disk."""
+        self._unwritten = ""
+        """Why the crew's file could not be written, as it was told."""
         self._left: list[tuple[Task, WorkerView | None]] = []
         """Attempts that a dead lead left, which go on once everything is up."""
         self._awaited: list[WorkerView] = []
@@ -278,4 +283,21 @@ class Run:
             output_tokens=budget.usage.output_tokens,
             cost_usd=budget.cost_usd,
         )
-        write_atomically(self.house.paths.crew, msgspec.json.encode(view))
+        # What a teammate may do must not be older than it is; the rest is for people to look at.
+        bounds = {(one.name, one.role, one.tools, one.mode) for one in view.workers if one.is_named}
+        write = write_soon if bounds == self._bounds else write_atomically
+        try:
+            write(self.house.paths.crew, msgspec.json.encode(view))
+            self._bounds = bounds
+        except OSError as error:
+            self._tell_unwritten(error)
+
+    def _tell_unwritten(self, error: OSError) -> None:
+        """Tells once that other shells can't see the crew; the crew works on without that."""
+        why = error.strerror or str(error)
+        if why != self._unwritten:
+            self._unwritten = why
+            self.house.events.notice(
+                f"{self.house.paths.crew} can't be written: {why}. `crewyard team` shows no change "
+                "of the crew until it can."
+            )

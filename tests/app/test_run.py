@@ -10,7 +10,7 @@ import pytest
 from modules.app.run import Run
 from modules.records.crew import CrewView, WorkerState, WorkerView
 from modules.records.decisions import Mode
-from modules.records.events import AnyEvent, TaskStuck
+from modules.records.events import AnyEvent, Noticed, TaskStuck
 from modules.records.tasks import TaskDraft, TaskStatus
 from modules.store.files import write_atomically
 from modules.team.board_rules import current_claim
@@ -123,3 +123,28 @@ def test_teammate_that_tasks_wait_for_is_there_again_in_the_next_run(repository:
 
     with_run(repository, first)
     with_run(repository, second)
+
+
+def test_crew_whose_file_can_not_be_written_works_on_and_that_is_told_once(
+    repository: Path,
+) -> None:
+    notices: list[str] = []
+
+    async def story(run: Run) -> None:
+        crew = run.house.paths.crew
+        run.house.events.listen(
+            lambda event: notices.append(event.text) if isinstance(event, Noticed) else None
+        )
+        async with run.at_work():
+            crew.unlink(missing_ok=True)
+            crew.mkdir()
+            for name in ("ann", "bob"):
+                run.crew.spawn(name=name, role="", model="", tools=(), mode=None)
+                await run.crew.shut_down(name)
+
+    with_run(repository, story)
+
+    assert [text for text in notices if "crew.json can't be written" in text] == [
+        f"{repository}/.team/crew.json can't be written: Is a directory. `crewyard team` shows no "
+        "change of the crew until it can."
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modules.store.files import sweep_unfinished, write_atomically
+from modules.store.files import sweep_unfinished, write_atomically, write_soon
 
 
 def mode_of(path: Path) -> int:
@@ -45,6 +45,15 @@ def test_write_with_a_mode_sets_it(tmp_path: Path) -> None:
     write_atomically(path, "new", mode=0o700)
 
     assert mode_of(path) == 0o700
+
+
+def test_file_written_soon_is_whole_and_nothing_stays_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+
+    write_soon(path, b"old")
+    write_soon(path, b"new")
+
+    assert [one.read_bytes() for one in path.parent.iterdir()] == [b"new"]
 
 
 def test_reader_of_the_old_file_keeps_the_old_content(tmp_path: Path) -> None:
