@@ -4,6 +4,7 @@ What replaces a file by renaming, as git does, is not seen through a mount of th
 mirror is written to where it is; a reader may catch it half written, for some microseconds.
 """
 
+import fcntl
 from pathlib import Path
 
 
@@ -11,11 +12,13 @@ def mirror(source: Path, target: Path) -> None:
     """Gives `target` the content of `source`; it is empty where there is no source."""
     if _is_older(source, target):
         return
-    try:
-        content = source.read_bytes()
-    except FileNotFoundError:
-        content = b""
     with target.open("r+b" if target.exists() else "w+b") as file:
+        # Who waited here must not write what it read before another wrote something newer.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            content = source.read_bytes()
+        except FileNotFoundError:
+            content = b""
         if file.read() == content:
             return
         file.seek(0)
