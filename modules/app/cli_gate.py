@@ -28,7 +28,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     id: str | int | None = None
     kind: Kind
     input: str
-    op: PathOp = "write"
+    op: PathOp | Literal[""] | None = None
+    """What is done to a path; nothing means writing, and on other kinds it is passed over."""
 
 
 def register(app: Typer) -> None:
@@ -76,7 +77,7 @@ def gate(
         _print_rules(asking, as_json=as_json)
         return Exit.DONE
     item = _single(bash, path, op, url)
-    found = asking.judge(item.kind, item.input, item.op)
+    found = asking.judge(item.kind, item.input, item.op or "write")
     if as_json:
         print_json(found)
     else:
@@ -95,7 +96,7 @@ def _judge_batch(path: Path, asking: "AskingAgent") -> int:
             continue
         name, item = _item(line)
         if isinstance(item, Item):
-            found = asking.judge(item.kind, item.input, item.op)
+            found = asking.judge(item.kind, item.input, item.op or "write")
         else:
             why = f"Line {number} of {str(path)!r} can't be judged: {item}."
             tell_error(f"{why} A line is {{id, kind: bash|path|url, input, op}}.")

@@ -77,6 +77,23 @@ def test_gate_when_text_is_odd_then_it_is_judged_briefly(
     assert max(len(answer["why"]) for answer in answers) < 11_000
 
 
+def test_gate_when_a_line_leaves_its_operation_empty_then_it_is_judged(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [
+        {"id": kind, "kind": kind, "input": text, "op": op}
+        for kind, text in (("bash", "ls"), ("path", "a.py"), ("url", "https://example.org/"))
+        for op in ("", None)
+    ]
+    batch = "\n".join(json.dumps(item) for item in items).encode()
+
+    code, answers, errors = judged(repository, batch, capsys)
+
+    assert (code, errors) == (Exit.DONE, [])
+    assert [answer["risk"] for answer in answers[::2]] == ["safe", "write", "safe"]
+    assert answers[::2] == answers[1::2]
+
+
 def test_gate_when_a_file_has_a_mark_and_other_ends_of_lines_then_it_is_read(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
