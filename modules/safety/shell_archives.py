@@ -30,6 +30,8 @@ def judge_tar(case: Case) -> None:
     long_names = [name for name, _ in options.flags if name.startswith("--")]
     if options.has("-I", "-F") or any(_abbreviates(n, _RUNS_IN_TAR) for n in long_names):
         case.hides("runs a program on the archive")
+        for word in options.values("-I", "-F", *_RUNS_IN_TAR):
+            case.findings.nested.append(word.text.removeprefix("exec="))
     if options.has("--remove-files"):
         case.hides("deletes what it packs", "bash:rm")
     _tar_files(case, options)

@@ -22,6 +22,8 @@ from modules.safety.shell_tables import AGENTS, SHELLS, names
 from modules.safety.shell_wipe import wipe_reason
 from modules.safety.shell_words import UNKNOWN, Word
 
+_EDITORS = names("vi vim nvim nano pico emacs ed ex micro joe hx kak rename")
+"""Programs nobody can see through, but that change the files they are given."""
 _INLINE = {
     "python": names("-c"),
     "node": names("-e -p --eval --print"),
@@ -150,6 +152,8 @@ def judge_other(case: Case) -> None:
     case.runs(f"runs {case.name}")
     judge_agent(case)
     case.reads_each(loose_paths(case.args))
+    if case.name in _EDITORS:
+        case.writes_each(word for word in case.args if word.is_known and word.text[0:1] not in "-+")
 
 
 def _judge_input(case: Case, *, is_code: bool) -> None:

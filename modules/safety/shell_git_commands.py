@@ -238,7 +238,8 @@ def _bisect(case: Case, options: Options) -> None:
     action = options.operands[0].text if options.operands else ""
     if action == "run":
         case.hides("runs a command on many commits")
-        case.starts(options.operands[1:])
+        texts = [word.text for word in case.args]
+        case.starts(case.args[texts.index("run") + 1 :])
     elif action not in ("log", "terms"):
         case.runs("moves through history", HISTORY)
 

@@ -184,7 +184,9 @@ def _doubtful_units(command: str, script: Script, ground: Ground, depth: int) ->
     """Returns units for what isn't understood: the doubt, and whatever can be seen in pieces."""
     why = f"can't be understood for certain: {script.doubts[0]}"
     shown = command[:10_000]
-    pieces = [piece.strip() for piece in (*shown.split("\n"), *_SEPARATORS.split(shown))]
+    # The parser doesn't know `<>`, which opens for writing too.
+    whole = shown.replace("<>", ">")
+    pieces = [piece.strip() for piece in (whole, *shown.split("\n"), *_SEPARATORS.split(shown))]
     pieces = [piece for piece in dict.fromkeys(pieces) if piece and piece != command.strip()]
     units = [Unit(assessment=_unparsed(why), forms=tuple(_tails(command)))]
     if depth < _DEEPEST:

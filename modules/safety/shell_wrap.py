@@ -97,6 +97,8 @@ def judge_runner(case: Case) -> None:
     for word in options.values("-c", "--command", "-S", "--split-string"):
         case.findings.nested.append(word.text)
     words = list(options.operands[_LEADING.get(case.name, 0) :])
+    if case.name == "script":
+        case.writes_each(words[:1])
     if case.name == "watch":
         case.findings.nested.append(" ".join(word.text for word in words))
     if case.name in ("env", "sudo", "doas"):
