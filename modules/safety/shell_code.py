@@ -107,6 +107,8 @@ def judge_interpreter(case: Case) -> None:
     case.runs(f"runs {case.name}")
     judge_agent(case)
     case.reads_each(loose_paths(case.args))
+    if [word.text for word in case.args[:2]] == ["-m", "pip"]:
+        case.starts(case.args[1:])
     family = re.sub(r"[0-9.]+$|js$", "", case.name)
     inline = _INLINE.get(family, names("-e -c"))
     code = [case.args[n + 1] for n, w in enumerate(case.args[:-1]) if w.text in inline]

@@ -19,6 +19,7 @@ _ODD = {
     "word": re.compile(rb"[\s;|&<>()'\"]|" + _SUBSTITUTED),
     "extglob_pattern": re.compile(rb"[\s;&<>'\"]|" + _SUBSTITUTED),
     "regex": re.compile(rb"[\s;&<>'\"]|" + _SUBSTITUTED),
+    "quoted": re.compile(rb"[\n;|&<>()'\"]|" + _SUBSTITUTED),
     "replaced": re.compile(rb"['\"\n]|" + _SUBSTITUTED),
     "string_content": re.compile(rb"\"|`|\$[({]"),
 }
@@ -74,7 +75,18 @@ def _role(leaf: "Node") -> str:
             return "word"
         if parent == "expansion":
             return "replaced"
+    if leaf.type == "word" and _is_quoted(leaf):
+        return "quoted"
     return leaf.type
+
+
+def _is_quoted(leaf: "Node") -> bool:
+    """True inside an expansion in double quotes, where blanks part no words."""
+    node = leaf.parent
+    if node is not None and node.type == "concatenation":
+        node = node.parent
+    around = node.parent if node is not None and node.type == "expansion" else None
+    return around is not None and around.type == "string"
 
 
 def line_doubt(node: "Node", source: bytes) -> str:
@@ -99,8 +111,8 @@ def _heredoc_doubt(node: "Node", source: bytes) -> str:
         return "a here-document is not understood"
     delimiter = re.sub(rb"['\"\\]", b"", source[start.start_byte : start.end_byte])
     begins = body.start_byte if body is not None else end.start_byte
-    head = source[start.end_byte : begins].rstrip(b"\t")
-    if head.count(b"\n") != 1 or not head.endswith(b"\n"):
+    line, newline, above = source[start.end_byte : begins].partition(b"\n")
+    if not newline or line.endswith(b"\\") or above.strip(b" \n\t") or not delimiter:
         return "a here-document does not begin where it seems to"
     ended = source[end.start_byte : end.end_byte].strip(b"\t\n") == delimiter
     if not ended or source[end.end_byte : end.end_byte + 1] not in (b"", b"\n"):

@@ -216,7 +216,7 @@ def _write_operands(case: Case, options: Options) -> None:
 _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (judge_git, frozenset({"git"})),
     (_judge_text, TEXT_ONLY),
-    (_judge_lister, frozenset({"ls", "stat", "eza", "exa", "lsd"})),
+    (_judge_lister, frozenset({"ls", "stat", "du", "eza", "exa", "lsd"})),
     (_judge_reader, frozenset(READERS) | frozenset(CHECKED)),
     (judge_by_spec, frozenset(WRITERS) | frozenset(DELETERS)),
     (shell_files.judge_rm, frozenset({"rm"})),
@@ -258,7 +258,7 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_system.judge_listing, frozenset({"mount", "crontab"})),
     (shell_system.judge_sysctl, frozenset({"sysctl"})),
     (shell_system.judge_getent, frozenset({"getent"})),
-    (shell_system.judge_docker, frozenset({"docker", "podman", "nerdctl"})),
+    (shell_system.judge_docker, names("docker podman nerdctl docker-compose podman-compose")),
     (shell_system.judge_download, DOWNLOADERS),
     (shell_rsync.judge_rsync, frozenset({"rsync"})),
     (shell_system.judge_network, NETWORK),

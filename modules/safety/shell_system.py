@@ -207,6 +207,8 @@ def judge_getent(case: Case) -> None:
 def judge_docker(case: Case) -> None:
     """Judges container engines: whoever commands one commands the machine."""
     words = [word.text for word in case.args]
+    if case.name.endswith("-compose"):
+        words.insert(0, "compose")
     action = words[0] if words else ""
     if action in _DOCKER_GROUPS and words[1:2] in (["ls"], ["list"]):
         return
