@@ -142,7 +142,8 @@ def test_words_typed_while_the_lead_and_the_crew_work_stay_whole(
         person.sees("(interrupted;", "> these words stay")
         wait_past_twice(person)
         person.type(CTRL_C)
-        person.sees("\n>\n")
+        person.settles()
+        person.waits(lambda: "these words" not in person.text, "the words are gone")
         person.say("quit")
         assert person.ends() == 0
         assert_nothing_left(repository)
