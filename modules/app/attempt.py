@@ -4,7 +4,7 @@ Whatever ends an attempt, in this order: the process and its children are gone, 
 safe, the lane is closed, the claim is given back.
 """
 
-import shutil
+import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -47,6 +47,7 @@ from modules.safety.ground import Ground
 from modules.safety.hook_matching import HookEvent
 from modules.safety.hooks import Caller
 from modules.safety.permissions import Standing
+from modules.store.removal import remove_if_possible
 from modules.team.board_rules import current_claim
 from modules.team.member import Member
 from tools.catalog import LANE_TOOLS, worker_tools
@@ -336,7 +337,7 @@ class Attempts:
             place.session.close()
             closed = await close_lane_safely(self._house, place.lane)
             house.run_hooks.tell_removed(place.lane, closed)
-            shutil.rmtree(place.temporary, ignore_errors=True)
+            await asyncio.to_thread(remove_if_possible, place.temporary)
             if closed.kept:
                 house.events.notice(f"The lane {place.lane.name} is kept: {closed.reason}.")
             if closed.salvage_ref and not house.board.is_current(claim):

@@ -1,7 +1,6 @@
 """Where an attempt is worked on: its lane, its own temporary folder, its conversation."""
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from modules.records.errors import CrewyardError
 from modules.records.tasks import Claim, Task
 from modules.safety.child_environment import child_environment
 from modules.store.paths import Paths
+from modules.store.removal import remove_if_possible
 from modules.team.handover import Handover, find_handover
 
 _SETUP_PREFIX = "setup-"
@@ -146,7 +146,7 @@ def sweep_temporary(paths: Paths) -> None:
         lane = folder.name.removeprefix(_SETUP_PREFIX)
         is_over = ATTEMPT.match(lane) and not (paths.lanes / lane).exists()
         if is_over or CHECK_TREE.fullmatch(folder.name):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_if_possible(folder)
 
 
 async def close_lane_safely(house: House, lane: Lane) -> Closed:

@@ -14,7 +14,6 @@
 """
 
 import contextlib
-import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, Place
 from modules.git.salvage import keep
 from modules.git.worktrees import admin_folders, forget, registered_path, registering
+from modules.store.removal import remove_tree
 
 _NOBODY = "0" * 40
 _QUIET_SECONDS = 60.0
@@ -41,7 +41,7 @@ def sweep_lanes(repository: Repository, *, now: datetime) -> list[str]:
         for folder in admin_folders(repository):
             path = registered_path(folder)
             if _is_half_made(folder) and _is_ours(repository, folder, path, ours):
-                shutil.rmtree(folder)
+                remove_tree(folder)
                 done.append(f"the half-made worktree {folder.name!r} was removed")
             elif path is not None and path.parent == repository.paths.lanes:
                 done += _put_right(repository, folder, path, now)

@@ -15,7 +15,6 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +25,7 @@ from modules.git.lane_names import CHECK_TREE_PREFIX
 from modules.git.occupants import end_marked
 from modules.records.merges import CheckOutcome
 from modules.safety.jail import private_home
+from modules.store.removal import remove_if_possible
 from modules.team.check_rules import outcome_of
 
 _HEAD_BYTES = 2_000_000
@@ -94,7 +94,7 @@ async def run_check(
     except OSError as error:
         return _not_run(f"The check could not be run: {error}.")
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_if_possible(scratch)
     seconds = time.monotonic() - started
     if code is None:
         return CheckRun(CheckOutcome.TIMED_OUT, None, seconds, log.tail)
@@ -121,7 +121,7 @@ def _not_run(why: str) -> CheckRun:
 
 
 def _prepare(environment: Mapping[str, str], scratch: Path, mark: str) -> dict[str, str]:
-    shutil.rmtree(scratch, ignore_errors=True)
+    remove_if_possible(scratch)
     temporary = scratch / "tmp"
     temporary.mkdir(parents=True)
     home = private_home(scratch)

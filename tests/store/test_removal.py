@@ -1,6 +1,7 @@
 """Folders go whole, whatever is in them and however they were closed."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,22 @@ def test_what_is_no_folder_goes_too(tmp_path: Path, kind: str) -> None:
 
     assert not os.path.lexists(path)
     assert tmp_path.is_dir()
+
+
+@pytest.mark.parametrize("name", ["d", "d" * 200], ids=["deeper than the stack", "long paths"])
+def test_folders_deep_in_one_another_go(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "0").write_text("a name that is wanted for what is moved up")
+    inner = os.open(folder, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir(name, dir_fd=inner)
+        outer, inner = inner, os.open(name, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
+    with pytest.raises((RecursionError, OSError)):
+        shutil.rmtree(folder)
+
+    remove_tree(folder)
+
+    assert not folder.exists()
