@@ -103,8 +103,9 @@ class ModeCommand:
             self._note(ModeSet(at=at, mode=mode, before=before, for_all=for_all))
         except PersonFault as error:
             yield error.line
-            if for_all or mode.rank > before.rank:
+            if mode.rank >= before.rank:
                 yield f"So the mode stays {before}."
                 return
+            for_all = False  # It may raise some that are at work.
         permissions.set_mode(mode, for_all=for_all)
         self._house.events.emit(ModeChanged(at=at, mode=mode, before=before, for_all=for_all))

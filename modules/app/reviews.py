@@ -49,8 +49,8 @@ class Reviews:
         self._pending: dict[int, Submission] = {}
         self._shown: dict[int, str] = {}
         self._ledger = ledger
-        self._elsewhere: dict[int, tuple[str, asyncio.Future[str]]] = {}
-        """By task, the commit that is asked about, and what another shell says against it."""
+        self._elsewhere: dict[asyncio.Future[str], Submission] = {}
+        """What another shell says against the work that is asked about."""
 
     async def objection(self, submission: Submission) -> str:
         """Waits for the review that the settings ask for and returns what speaks against the work.
@@ -82,8 +82,8 @@ class Reviews:
 
     def look(self) -> None:
         """Takes in what other shells answered."""
-        for task, (commit, said) in self._elsewhere.items():
-            given = self._ledger.answered(task, commit)
+        for said, work in self._elsewhere.items():
+            given = self._ledger.answered(work.task, work.commit)
             if given is not None and not said.done():
                 said.set_result("" if given.accepts else given.words)
 
@@ -91,13 +91,13 @@ class Reviews:
         self, work: Submission, ask: Callable[[Submission], Awaitable[str]]
     ) -> str:
         """Asks who has to look; returns what they, or another shell, have against the work."""
-        said = asyncio.get_running_loop().create_future()
+        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         asking = asyncio.ensure_future(ask(work))
-        self._elsewhere[work.task] = (work.commit, said)
+        self._elsewhere[said] = work
         try:
             await asyncio.wait({asking, said}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            del self._elsewhere[work.task]
+            del self._elsewhere[said]
             asking.cancel()
             await asyncio.wait({asking})
         return said.result() if said.done() else asking.result()
@@ -134,7 +134,7 @@ class Reviews:
                 f"You have not seen {submission.commit[:12]} of task {task}; look at it with "
                 "merge_review first."
             )
-        self._answers.give(_name(task), (accepts, words))
+        self._answers.give(_name(submission), (accepts, words))
 
     async def _ask_lead(self, work: Submission) -> str:
         words = (
@@ -145,14 +145,16 @@ class Reviews:
         self._pending[work.task] = work
         try:
             answer = await self._answers.wait(
-                _name(work.task),
+                _name(work),
                 agent=work.worker,
                 ask=lambda: self._write_lead(work.worker, words, how),
                 timeout_seconds=self._settings.ask_timeout_seconds,
             )
         finally:
-            del self._pending[work.task]
-            self._shown.pop(work.task, None)
+            # A later attempt at the task may have come to wait meanwhile.
+            if self._pending.get(work.task) is work:
+                del self._pending[work.task]
+                self._shown.pop(work.task, None)
         if answer is None:
             return "The lead did not look at it in time. Call submit_work again to wait on."
         accepts, said = answer
@@ -178,8 +180,8 @@ async def ask_person(house: House, work: Submission) -> str:
     return ""
 
 
-def _name(task: int) -> str:
-    return f"task {task}"
+def _name(work: Submission) -> str:
+    return f"task {work.task}, attempt {work.attempt}"
 
 
 def _files(work: Submission) -> str:

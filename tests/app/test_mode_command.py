@@ -117,13 +117,14 @@ def test_change_is_in_the_leads_journal_and_told(repository: Path) -> None:
     with_mode(repository, "plan", look)
 
 
+@pytest.mark.parametrize("words", ["plan", "plan all"])
 def test_mode_is_not_raised_but_is_lowered_where_the_journal_can_not_be_written(
-    repository: Path,
+    repository: Path, words: str
 ) -> None:
     def look(run: Run) -> None:
         command = ModeCommand(run.house, note=refuse)
         raised, after_raising = text_of(command.lines("yolo yes")), run.house.permissions.mode
-        lowered, after_lowering = text_of(command.lines("plan")), run.house.permissions.mode
+        lowered, after_lowering = text_of(command.lines(words)), run.house.permissions.mode
 
         assert raised.endswith("So the mode stays auto.")
         assert "No space left" in lowered

@@ -111,6 +111,29 @@ def test_lead_approves_one_commit_and_another_is_reviewed_anew(tmp_path: Path) -
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("review", ["lead", "person"])
+def test_next_attempt_is_reviewed_while_the_one_before_still_waits(
+    tmp_path: Path, review: Review
+) -> None:
+    async def run() -> None:
+        desk = Desk(tmp_path, review, has_person=True)
+        desk.is_silent = True
+        old = await desk.hand_in(WORK)
+        new = await desk.hand_in(replace(MOVED, attempt=2, generation=2, worker="w2"))
+        old.cancel()
+        await asyncio.wait({old})
+
+        ledger(tmp_path).settle(MOVED, accepts=True, words="", by="person")
+        desk.log.catch_up()
+        desk.reviews.look()
+
+        assert old.cancelled()
+        assert await new == ""
+        assert not desk.reviews.is_pending(1)
+
+    asyncio.run(run())
+
+
 def test_lead_that_does_not_answer_lets_nothing_pass(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "lead", seconds=0.01)
 
