@@ -74,10 +74,11 @@ class BackgroundCommand:
 
     def look(self) -> str:
         """Returns how the command stands and its output since the last look."""
-        self._has_new_output.clear()
         self.is_told = self.is_told or not self.is_running
         head = f"{self.name} {self._state()}: {self._shown}"
-        return "\n".join([head, self._output.read() or "(no new output)", *self._notes()])
+        output = self._output.read_so_far() if self.is_running else self._output.read()
+        self._has_new_output.clear()
+        return "\n".join([head, output or "(no new output)", *self._notes()])
 
     async def wait(self, until: Until, seconds: float) -> None:
         """Returns when the command has ended or, if that is enough, has new output."""

@@ -38,6 +38,14 @@ class CommandOutput:
     def read(self) -> str:
         """Returns what came since the last look, bounded; the whole of a long text is in a file."""
         self._add(self._plain.finish())
+        return self._read()
+
+    def read_so_far(self) -> str:
+        """The same of a command that may say more."""
+        self._add(self._plain.so_far())
+        return self._read()
+
+    def _read(self) -> str:
         text, self._unread = self._unread.finish(self._where).rstrip(), self._nothing()
         self.unread_characters = 0
         return text

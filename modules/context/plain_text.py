@@ -16,6 +16,7 @@ _ESCAPE = re.compile(
     r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]?"
 )
+_BEGUN_SEQUENCE = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*)?|\x9b[0-?]*[ -/]*)\Z")
 _STRUCK_OUT = re.compile(r"[^\n\x08]\x08")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ESCAPED_BYTE = re.compile(r"[\udc80-\udcff]")
@@ -46,6 +47,13 @@ class PlainText:
         if len(self._unfinished) > _LINE_LIMIT:
             whole, self._unfinished = whole + self._unfinished, ""
         return self._clean(whole)
+
+    def so_far(self) -> str:
+        """Returns the text of the unfinished line, but for half a character or half a sequence."""
+        begun = _BEGUN_SEQUENCE.search(self._unfinished)
+        end = len(self._unfinished) if begun is None else begun.start()
+        text, self._unfinished = self._unfinished[:end], self._unfinished[end:]
+        return self._clean(text)
 
     def finish(self) -> str:
         """Returns the text of the last, unfinished line."""

@@ -73,3 +73,18 @@ def test_plain_text_when_progress_never_ends_its_line_then_only_the_last_stays()
 
     assert text + stream.finish() == "0099999"
     assert stream.overwritten == 99_999
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(b"n\xc3", b"\xa4chst"), (b"n\xc3\xa4\x1b[3", b"1mchst"), (b"n\xc3\xa4\x1b", b"[1mchst")],
+    ids=["character", "sequence", "begin of one"],
+)
+def test_look_in_the_middle_of_something_shows_it_whole_later(first: bytes, second: bytes) -> None:
+    stream = PlainText()
+    seen = stream.feed(first) + stream.so_far()
+
+    seen += stream.feed(second) + stream.so_far()
+
+    assert seen + stream.finish() == "n\xe4chst"
+    assert stream.invalid_bytes == 0
