@@ -90,8 +90,13 @@ class SpareLanes:
     async def _make(self) -> None:
         name, landed = str(next(self._numbers)), await asyncio.to_thread(self._landed)
         spare, steps = await to_its_end(partial(begin_spare, self._repository, landed, name=name))
-        for paths in steps:
-            await to_its_end(partial(fill_spare, self._repository, spare, paths))
+        try:
+            for paths in steps:
+                await to_its_end(partial(fill_spare, self._repository, spare, paths))
+        except (GitFault, OSError):
+            # Perhaps for want of room, which others need now.
+            await to_its_end(partial(discard, spare))
+            raise
         await asyncio.sleep(SETTLING_SECONDS)
         settle_spare(spare)
         self._ready.append(spare)

@@ -135,3 +135,20 @@ def test_spare_that_can_not_be_made_is_told_once_and_ends_nothing(repo: Repo) ->
 
     (line,) = case.told
     assert line.startswith("No more checkouts are kept ready for lanes: ")
+
+
+def test_spare_that_can_not_be_filled_takes_no_room(repo: Repo) -> None:
+    blob = repo.git("rev-parse", "HEAD:b.txt")
+    (repo.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    case = Case(repo)
+
+    async def work() -> None:
+        async with case.at_work() as duty:
+            case.events.emit(SPENT)
+            async with asyncio.timeout(SECONDS):
+                await duty
+
+    asyncio.run(work())
+
+    assert len(case.told) == 1
+    assert list(case.trees.iterdir()) == []
