@@ -1,7 +1,7 @@
 """Host names that could be mistaken for other ones; pure.
 
-A label that mixes scripts no language mixes, or that is Cyrillic or Greek in letters that all look
-Latin, is one.
+A label that mixes scripts no language mixes is one, and so is one that is Cyrillic or Greek in
+letters that all look Latin, unless the name ends in that script as well.
 """
 
 import unicodedata
@@ -17,9 +17,9 @@ _NEUTRAL = frozenset({"DIGIT", "HYPHEN-MINUS", "LOW", "KATAKANA-HIRAGANA"})
 
 def is_look_alike(host: str) -> bool:
     """True when a label of the ASCII host name, read as people see it, mimics another."""
-    return any(
-        _is_odd(label) for label in map(_as_seen, host.split(".")) if label and not label.isascii()
-    )
+    labels = [_as_seen(label) for label in host.split(".") if label]
+    last = _scripts(labels[-1]) if labels else set()
+    return any(_is_odd(label, last) for label in labels if not label.isascii())
 
 
 def _as_seen(label: str) -> str:
@@ -31,10 +31,14 @@ def _as_seen(label: str) -> str:
         return "\N{REPLACEMENT CHARACTER}"
 
 
-def _is_odd(label: str) -> bool:
-    scripts = {unicodedata.name(letter, "?").split()[0] for letter in label} - _NEUTRAL
+def _scripts(label: str) -> set[str]:
+    return {unicodedata.name(letter, "?").split()[0] for letter in label} - _NEUTRAL
+
+
+def _is_odd(label: str, last: set[str]) -> bool:
+    scripts = _scripts(label)
     if len(scripts) > 1:
         return not any(scripts <= together for together in _TOGETHER)
     if "?" in scripts or "REPLACEMENT" in scripts:
         return True
-    return all(letter in _LATIN_LOOKING for letter in label if letter.isalpha())
+    return scripts != last and all(letter in _LATIN_LOOKING for letter in label if letter.isalpha())

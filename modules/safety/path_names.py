@@ -32,13 +32,17 @@ _SECRET_BELOW_HOME = _paths(
     " .cargo/credentials .cargo/credentials.toml .gem/credentials .terraform.d .password-store"
     " .local/share/keyrings .mozilla .config/google-chrome .config/chromium .bash_history"
     " .config/hub .config/glab-cli .config/rclone .config/doctl .terraformrc .my.cnf .vault-token"
-    " .zsh_history .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json"
+    " .zsh_history .python_history .node_repl_history .psql_history .mysql_history"
+    " .local/share/fish/fish_history .config/git/credentials .config/containers/auth.json"
+    " .config/helm/registry .composer/auth.json .config/composer/auth.json .m2/settings.xml"
+    " .subversion/auth .s3cfg .boto .oci .kaggle .config/sops .config/stripe .config/netlify"
+    " library/keychains .claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json"
 )
 _STEERING = _paths(
     ".claude .mcp.json .hooks.json team.toml claude.md claude.local.md agents.md gemini.md"
     " .cursor .cursorrules .windsurfrules .clinerules .github/copilot-instructions.md .codex"
-    " .gemini .vscode .idea .zed .husky .devcontainer .devcontainer.json .envrc .npmrc .yarnrc"
-    " .yarnrc.yml .gitmodules .gitattributes .lfsconfig .github/workflows .github/actions"
+    " .gemini .vscode .idea .zed .githooks .husky .devcontainer .devcontainer.json .envrc .npmrc"
+    " .yarnrc .yarnrc.yml .gitmodules .gitattributes .lfsconfig .github/workflows .github/actions"
     " .gitlab-ci.yml .circleci .travis.yml azure-pipelines.yml bitbucket-pipelines.yml jenkinsfile"
     " .pre-commit-config.yaml lefthook.yml .lefthook.yml"
 )
@@ -57,7 +61,7 @@ _RAW_DEVICE = re.compile(
 """Devices that hold what files and programs hold, unguarded."""
 _HOST_KEY = re.compile(r"ssh_host_.*_key")
 _HARMLESS_PROCESS_FILES = _names(
-    "status stat statm limits cgroup comm io mounts mountinfo mountstats schedstat sched"
+    "status stat statm limits cgroup comm io mounts mountinfo mountstats schedstat sched net"
 )
 _PROCESS = re.compile(r"[0-9]+|self|thread-self|[0-9]*[*?\[$\0].*")
 

@@ -10,7 +10,7 @@ from modules.safety.shell_case import Case
 from modules.safety.shell_tables import AGENTS, names
 
 _AGENT_MODULE = re.compile(
-    r"crewyard(?:\..*)?|modules\.app(?:\..*)?|(?:team|crew|agents?|lead)\.(?:lead|cli|main|app)"
+    r"crewyard(?:\..*)?|modules\.app(?:\..*)?|(?:team|crew|agents?|lead)\.(?:lead|worker|cli|main|__main__|app)"
     r"|aider(?:\..*)?|openhands(?:\..*)?|autogpt(?:\..*)?|interpreter"
 )
 _AGENT_PACKAGE = re.compile(

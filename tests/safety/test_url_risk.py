@@ -31,6 +31,7 @@ def resolver(addresses: dict[str, tuple[str, ...]]) -> Callable[[str], Sequence[
         "https://müller.de/",
         "https://例え.jp/",
         "https://пример.рф/",
+        "https://кто.рф/",
         "https://fr.wikipedia.org/wiki/Été",
         "http://9.9.9.9.nip.io/",
         "http://172.32.1.1/",
