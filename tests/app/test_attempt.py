@@ -195,7 +195,7 @@ def test_worker_that_waits_for_the_person_keeps_its_task_and_does_what_is_allowe
                 await asyncio.sleep(0.05)
             run.house.questions.answer(pending[0].question_id, "yes")
 
-        async with run.at_work(), asyncio.timeout(40):
+        async with run.at_work():
             await answer()
             await until_quiet(run)
 
@@ -296,7 +296,7 @@ def test_link_a_worker_plants_leads_no_output_of_its_command_with_the_network_el
                     run.house.questions.answer(question.question_id, "yes")
                 await run.house.events.stirred()
 
-        async with run.at_work(), asyncio.timeout(60):
+        async with run.at_work():
             yes = asyncio.create_task(say_yes())
             await until_quiet(run)
             yes.cancel()
