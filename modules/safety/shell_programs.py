@@ -18,6 +18,7 @@ from modules.safety.path_risk import is_within
 from modules.safety.shell_case import Case
 from modules.safety.shell_git import judge_git
 from modules.safety.shell_globs import names_secret
+from modules.safety.shell_openssl import judge_openssl
 from modules.safety.shell_options import Options, read_options
 from modules.safety.shell_packages import PROGRAMS, judge_package_manager
 from modules.safety.shell_pipes import fetches
@@ -262,6 +263,7 @@ _FAMILIES: tuple[tuple[Callable[[Case], None], frozenset[str]], ...] = (
     (shell_system.judge_download, DOWNLOADERS),
     (shell_rsync.judge_rsync, frozenset({"rsync"})),
     (shell_system.judge_network, NETWORK),
+    (judge_openssl, frozenset({"openssl"})),
     (judge_package_manager, PROGRAMS),
 )
 """Who judges which programs; the first that owns the name does."""
