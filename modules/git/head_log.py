@@ -28,10 +28,12 @@ def last_own_head(git: Git) -> str:
         descriptor = os.open(git.place.git_dir / "logs" / "HEAD", flags)
     except OSError:
         return ""
-    with os.fdopen(descriptor, "rb") as log:
+    try:
         found_there = os.fstat(descriptor)
         if not stat.S_ISREG(found_there.st_mode):
             return ""
-        log.seek(max(found_there.st_size - _TAIL_BYTES, 0))
-        found = _LINE.search(log.read(_TAIL_BYTES))
+        tail = os.pread(descriptor, _TAIL_BYTES, max(found_there.st_size - _TAIL_BYTES, 0))
+    finally:
+        os.close(descriptor)
+    found = _LINE.search(tail)
     return read_commit(git, found[1].decode()) if found else ""

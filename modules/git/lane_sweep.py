@@ -10,10 +10,12 @@
 5. A lane that was registered but never filled is removed; there is no work in it.
 6. For 4 and 5: only when no process works in the lane and nothing happened there for a minute,
    since another shell may be making that lane now.
-7. Objects that jailed lanes made are taken in before all else, for a dead lead may not have.
+7. What a worker planted in the place of git's own files is removed as soon as nobody works there.
+8. Objects that jailed lanes made are taken in before all else, for a dead lead may not have.
 """
 
 import contextlib
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -21,14 +23,16 @@ from modules.git.lane_names import CHECK_TREE
 from modules.git.lane_objects import drop_left_over, take_in_all
 from modules.git.merging import join
 from modules.git.occupants import occupants
+from modules.git.planted import remove_planted
 from modules.git.refs import LANDED, LANES, is_ancestor, read_commit, read_ref, read_refs
 from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault, Place
 from modules.git.salvage import keep
 from modules.git.worktrees import admin_folders, forget, registered_path, registering
 from modules.store.removal import remove_tree
+from modules.store.small_files import read_small
 
-_NOBODY = "0" * 40
+_NOBODY = b"0" * 40
 _QUIET_SECONDS = 60.0
 
 
@@ -51,11 +55,10 @@ def sweep_lanes(repository: Repository, *, now: datetime) -> list[str]:
 
 def _is_half_made(folder: Path) -> bool:
     for name in ("HEAD", "commondir", "gitdir"):
-        try:
-            words = (folder / name).read_text("utf-8", "surrogateescape").strip("\0\n ")
-        except (FileNotFoundError, NotADirectoryError):
+        if not os.path.lexists(folder / name):
             return True
-        if not words or words == _NOBODY:
+        words = read_small(folder / name)
+        if words is not None and words.strip(b"\0\n ") in (b"", _NOBODY):
             return True
     return False
 
@@ -73,14 +76,18 @@ def _put_right(repository: Repository, folder: Path, path: Path, now: datetime) 
         forget(repository, path)
         kept = f"; what git knew of it is in {ref}" if ref else ""
         return [f"the worktree {path.name!r} is gone from disk and was forgotten{kept}"]
-    if occupants(path) or not _is_quiet(folder, now):
+    if occupants(path):
         return []
+    for name in remove_planted(folder):
+        done.append(f"what was in the place of git's {name!r} of {path.name!r} was removed")
+    if not _is_quiet(folder, now):
+        return done
     for name in ("index.lock", "HEAD.lock"):
         with contextlib.suppress(FileNotFoundError):  # The usual case: nothing was left.
             (folder / name).unlink()
             done.append(f"the stale lock {name!r} of {path.name!r} was removed")
     locked = folder / "locked"
-    if locked.is_file() and locked.read_text().strip() == "initializing":
+    if (read_small(locked) or b"").strip() == b"initializing":
         locked.unlink()
     if {entry.name for entry in path.iterdir()} <= {".git"} and not (folder / "index").exists():
         forget(repository, path)

@@ -6,7 +6,8 @@
 3. Closing keeps by default: a lane that is dirty, unmerged, detached, unreadable or in use stays,
    and the reason is told. Asked to salvage, it keeps the work in a ref first.
 4. A refusal of git's is a reason to keep, never to delete by other means.
-5. Locks that a killed git left in a lane go once nobody works in it, for they would never go.
+5. Locks that a killed git left in a lane go once nobody works in it, for they would never go; so
+   does what a worker planted in the place of git's own files.
 6. A branch goes only by compare-and-swap, and only when its tip has landed or was salvaged.
 """
 
@@ -22,6 +23,7 @@ from modules.git.lane_objects import drop, take_in_all
 from modules.git.lane_state import Lane, LaneState, inspect_lane
 from modules.git.merging import merge_trees
 from modules.git.occupants import occupants
+from modules.git.planted import remove_planted
 from modules.git.refs import (
     LANDED,
     LANES,
@@ -47,6 +49,7 @@ from modules.git.worktrees import (
     registering,
 )
 from modules.records.errors import PersonFault
+from modules.store.removal import remove_tree
 
 _BRANCH_FOLDERS = ("wt", "wt-lanes")
 """The second is for repositories that have a branch called like the first."""
@@ -181,6 +184,9 @@ def close_lane(
             pass
         case _:
             assert_never(action)
+    folder = admin_folder(repository, lane.path)
+    if folder is not None and not occupants(lane.path):
+        remove_planted(folder)
     state = inspect_lane(repository, lane)
     hindrance = _hindrance(repository, lane, state, in_use)
     if hindrance:
@@ -197,7 +203,7 @@ def free_locks(repository: Repository, lane: Lane) -> None:
     folder = admin_folder(repository, lane.path)
     held = [folder / name for name in ("index", "HEAD")] if folder is not None else []
     for path in (*held, repository.common_dir / _HEADS / lane.branch):
-        path.with_name(path.name + ".lock").unlink(missing_ok=True)
+        remove_tree(path.with_name(path.name + ".lock"))
 
 
 def finish_closing(
@@ -286,6 +292,8 @@ def _remove(repository: Repository, lane: Lane, *, losses: list[str], now: datet
                 drop(repository.common_dir, folder.name)
     except GitFault as error:
         return Closed(kept=True, reason=f"git refused: {error}", salvage_ref=salvage_ref)
+    except OSError as error:
+        return Closed(kept=True, reason=f"it can't be removed: {error}", salvage_ref=salvage_ref)
     return Closed(
         kept=False,
         reason=_drop_branch(repository, lane, salvage_ref, is_all_landed=not losses),

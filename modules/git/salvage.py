@@ -9,6 +9,7 @@
 """
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from modules.git.repository import Repository
 from modules.git.run_git import Git, GitFault
 from modules.records.errors import PersonFault
 from modules.store.scratch import scratch_folder, sweep_scratch
+from modules.store.small_files import read_small
 
 _UNFINISHED = (
     "MERGE_HEAD",
@@ -40,6 +42,7 @@ _UNFINISHED = (
     "rebase-apply/orig-head",
 )
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_ID = re.compile(rb"\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b")
 _TRIES = 100
 _STAMP = "%Y%m%dT%H%M%SZ"
 _INDEX_COPY = "crewyard-index-"
@@ -151,9 +154,9 @@ def _existing(git: Git, ref: str) -> str:
 
 def _unfinished(git: Git) -> list[str]:
     place = git.place
-    names = [n for n in _UNFINISHED if place is not None and (place.git_dir / n).is_file()]
-    words = [(place.git_dir / n).read_text().split() for n in names if place is not None]
-    commits = [read_commit(git, word) for line in words for word in line]
+    found = [read_small(place.git_dir / name) for name in _UNFINISHED] if place else []
+    ids = [word for text in found if text for word in _ID.findall(text)]
+    commits = [read_commit(git, word.decode()) for word in ids]
     return [commit for commit in dict.fromkeys(commits) if commit]
 
 

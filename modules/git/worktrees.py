@@ -16,6 +16,7 @@ from modules.git.repository import Repository
 from modules.git.run_git import Git
 from modules.records.errors import PersonFault
 from modules.store.locks import held
+from modules.store.small_files import read_small
 
 _LOCK_SECONDS = 60.0
 POINTERS = (
@@ -100,11 +101,11 @@ def _head_of(folder: Path) -> str:
     head = folder / "HEAD"
     try:
         # An old way to write it is a link to the ref's own file.
-        words = (
-            f"ref: {head.readlink()}" if head.is_symlink() else head.read_text("utf-8", "replace")
-        )
-    except (FileNotFoundError, NotADirectoryError):
+        target = head.readlink() if head.is_symlink() else None
+    except FileNotFoundError:
         return ""
+    text = (read_small(head) or b"").decode("utf-8", "replace")
+    words = text if target is None else f"ref: {target}"
     return words.removeprefix("ref:").strip() if words.startswith("ref:") else ""
 
 

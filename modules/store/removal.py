@@ -18,13 +18,13 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 def remove_tree(path: Path) -> None:
     """Removes `path`, whatever it is; does nothing where there is nothing."""
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.exists():
+    if not path.is_symlink() and path.is_dir():
         _open_up(path, within=None)
         with _opened(path, within=None) as top:
             _empty(top)
         path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
 
 
 def remove_if_possible(path: Path) -> None:
