@@ -9,7 +9,7 @@
    the time, the task or the files. Blocked is told from merely waiting.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from modules.records.tasks import Task, TaskStatus
 from modules.team.board_patience import (
     PATIENCE,
+    Keeper,
+    find_keepers,
     find_stranded,
     keeper_of,
     kept_reason,
@@ -29,14 +31,15 @@ from modules.team.board_waits import own_reason
 
 def next_task(board: Board, *, worker: str, role: str, now: datetime) -> Task | None:
     """Returns the task a worker should take now, None when there is none for it."""
+    keepers = _keepers(board, now)
     for _, task_id in board.waiting:
         task = board.tasks[task_id]
         if not _fits(task, worker, role) or reason_to_wait(board, task, now):
             continue
-        keeper = _keeper(board, task, now)
+        keeper = _keeper(board, task, keepers)
         if keeper is None:
             return task
-        if _fits(keeper, worker, role) and not _reason(board, keeper, now):
+        if _fits(keeper, worker, role) and not _reason(board, keeper, keepers, now):
             return keeper
     return None
 
@@ -68,8 +71,8 @@ def explained(
 
     `there` are the workers' names.
     """
-    stranded = _stranded(board, there)
-    return [_explained(board, shown(board, task), stranded, now) for task in tasks]
+    stranded, keepers = _stranded(board, there), _keepers(board, now)
+    return [_explained(board, shown(board, task), stranded, keepers, now) for task in tasks]
 
 
 def stuck(board: Board, *, there: Collection[str], now: datetime) -> dict[int, str]:
@@ -84,8 +87,9 @@ def stuck(board: Board, *, there: Collection[str], now: datetime) -> dict[int, s
         for task in waiting
         if task.task_id in stranded and not own_reason(task, board.tasks, now)
     }
+    keepers = _keepers(board, now)
     for task in waiting:
-        if task.task_id not in stranded and (why := _overtaken(board, task, now)):
+        if task.task_id not in stranded and (why := _overtaken(board, task, keepers, now)):
             found[task.task_id] = why
     return found
 
@@ -109,10 +113,20 @@ def next_impatience(board: Board, now: datetime) -> datetime | None:
     return min((time for time in times if time > now), default=None)
 
 
-def _explained(board: Board, task: Task, stranded: dict[int, str], now: datetime) -> Task:
+def _explained(
+    board: Board,
+    task: Task,
+    stranded: dict[int, str],
+    keepers: Sequence[Keeper],
+    now: datetime,
+) -> Task:
     if task.status is not TaskStatus.PENDING:
         return task
-    why = stranded.get(task.task_id) or _overtaken(board, task, now) or _reason(board, task, now)
+    why = (
+        stranded.get(task.task_id)
+        or _overtaken(board, task, keepers, now)
+        or _reason(board, task, keepers, now)
+    )
     return replace(task, reason=f"{why} {task.reason}".strip()) if why else task
 
 
@@ -120,27 +134,31 @@ def _stranded(board: Board, there: Collection[str]) -> dict[int, str]:
     return find_stranded({id_: board.tasks[id_] for _, id_ in board.waiting}, there=there)
 
 
-def _overtaken(board: Board, task: Task, now: datetime) -> str:
+def _overtaken(board: Board, task: Task, keepers: Sequence[Keeper], now: datetime) -> str:
     since = waiting_since(task, board.tasks)
     if now - since <= PATIENCE or own_reason(task, board.tasks, now):
         return ""
     other = overtaker(task, board.tasks, board.under_way)
     if other is None:
         return ""
-    why = _reason(board, task, now) or f"Its priority is {task.draft.priority}."
+    why = _reason(board, task, keepers, now) or f"Its priority is {task.draft.priority}."
     return f"It has waited since {since:%H:%M:%S} while task {other}, posted later, began. {why}"
 
 
-def _reason(board: Board, task: Task, now: datetime) -> str:
+def _reason(board: Board, task: Task, keepers: Sequence[Keeper], now: datetime) -> str:
     """Returns why nobody may take a task now."""
     reason = reason_to_wait(board, task, now)
-    keeper = None if reason else _keeper(board, task, now)
+    keeper = None if reason else _keeper(board, task, keepers)
     return reason if keeper is None else kept_reason(keeper.task_id)
 
 
-def _keeper(board: Board, task: Task, now: datetime) -> Task | None:
+def _keepers(board: Board, now: datetime) -> list[Keeper]:
+    return find_keepers(board.tasks, writers=board.waiting_writers, now=now)
+
+
+def _keeper(board: Board, task: Task, keepers: Sequence[Keeper]) -> Task | None:
     """Returns the task that keeps files this one would touch."""
-    keeper = keeper_of(task, board.tasks, writers=board.waiting_writers, now=now)
+    keeper = keeper_of(task, board.tasks, keepers=keepers)
     return None if keeper is None else board.tasks[keeper]
 
 

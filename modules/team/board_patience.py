@@ -11,8 +11,9 @@
    for, directly or not, is. Workers of the crew's own are always as good as there.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from modules.records.tasks import Task, TaskStatus
 from modules.team.addresses import is_crew_name
@@ -20,6 +21,8 @@ from modules.team.board_waits import own_reason
 from modules.team.globs import ANYTHING, overlap
 
 PATIENCE = timedelta(minutes=30)
+Keeper = tuple[datetime, int]
+"""A task that keeps its files: since when it waits, and its id."""
 
 
 def waiting_since(task: Task, tasks: Mapping[int, Task]) -> datetime:
@@ -31,28 +34,28 @@ def waiting_since(task: Task, tasks: Mapping[int, Task]) -> datetime:
     return max(times)
 
 
-def keeper_of(
-    task: Task,
-    tasks: Mapping[int, Task],
-    *,
-    writers: Iterable[int],
-    now: datetime,
-) -> int | None:
-    """Returns the task that has kept files `task` would touch for longest; None where none does.
+def find_keepers(
+    tasks: Mapping[int, Task], *, writers: Iterable[int], now: datetime
+) -> list[Keeper]:
+    """Returns the tasks that keep their files, the one that has waited for longest first.
 
     `writers` are the waiting tasks that say which files they touch.
     """
-    keepers: list[tuple[datetime, int]] = []
+    # Most have not stood as they are for long enough, which is the cheapest to see.
+    patient = (task_id for task_id in writers if now - tasks[task_id].changed_at > PATIENCE)
+    waits = ((waiting_since(tasks[task_id], tasks), task_id) for task_id in patient)
+    return sorted(
+        (since, task_id)
+        for since, task_id in waits
+        if now - since > PATIENCE and _may_keep(tasks[task_id], tasks, now)
+    )
+
+
+def keeper_of(task: Task, tasks: Mapping[int, Task], *, keepers: Sequence[Keeper]) -> int | None:
+    """Returns the task that has kept files `task` would touch for longest; None where none does."""
     own = (waiting_since(task, tasks), task.task_id)
-    for task_id in writers:
-        other = tasks[task_id]
-        if now - other.changed_at <= PATIENCE:
-            continue
-        since = waiting_since(other, tasks)
-        has_waited = now - since > PATIENCE and (since, task_id) < own
-        if has_waited and _would_touch(task, other) and _may_keep(other, tasks, now):
-            keepers.append((since, task_id))
-    return min(keepers)[1] if keepers else None
+    older = takewhile(lambda keeper: keeper < own, keepers)
+    return next((task_id for _, task_id in older if _would_touch(task, tasks[task_id])), None)
 
 
 def kept_reason(keeper: int) -> str:

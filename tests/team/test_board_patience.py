@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modules.records.tasks import Claim, TaskStatus
 from modules.team import board_patience
 from modules.team.board_next import explained, next_impatience, stuck
-from modules.team.board_patience import PATIENCE
+from modules.team.board_patience import PATIENCE, keeper_of
 from modules.team.board_rules import urgency
 from tests.team.boards import RuledBoard
 
@@ -88,6 +88,20 @@ def test_files_are_kept_from_those_alone_who_would_touch_them() -> None:
     assert claim is not None
     assert claim.task == free
     assert board.take("w3") is None
+
+
+def test_keeper_is_found_without_a_look_at_those_that_wait_for_less() -> None:
+    board = RuledBoard()
+    keeper = board.task(board.add(writes=("a/*",)))
+    board.clock.move(minutes=PATIENT_MINUTES + 1)
+    kept = board.task(board.add(writes=("a/1",)))
+    tasks = {keeper.task_id: keeper, kept.task_id: kept}
+    nobody = 99  # A look at it would raise.
+
+    for younger in (keeper.changed_at, kept.changed_at):
+        keepers = [(keeper.changed_at, keeper.task_id), (younger, nobody)]
+        assert keeper_of(kept, tasks, keepers=keepers) == keeper.task_id
+    assert keeper_of(keeper, tasks, keepers=[(kept.changed_at, nobody)]) is None
 
 
 def test_of_two_that_wait_too_long_the_one_that_waits_longer_goes_first() -> None:
