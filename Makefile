@@ -15,7 +15,7 @@ endif
 help:
 	@echo "make demo      runs the whole job on a sample repository: no key, no network needed"
 	@echo "make test      checks style and types, then runs every test"
-	@echo "make quick     runs the tests that take less than a second each"
+	@echo "make quick     runs the tests that are not marked slow, in less than a minute"
 	@echo "make format    formats the code and sorts its imports"
 	@echo "make lock      writes the lock files anew from pyproject.toml, keeping pins that still fit"
 	@echo "make pictures  draws the pictures of the README anew"

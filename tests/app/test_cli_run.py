@@ -26,6 +26,8 @@ from tests.scenarios.programs import (
     writing,
 )
 
+pytestmark = pytest.mark.slow
+
 REPORT = {"result", "tasks", "landed", "workers", "usage", "seconds", "exit_code", "error"}
 POSTING = {"call": {"board_post_task": {"subject": "more"}}}
 Command = Callable[[Path, RunOptions], int]

@@ -19,6 +19,8 @@ from modules.records.tasks import TaskDraft
 from tests.fakes.terminal import FakeTerminal
 from tests.scenarios.programs import make_repository, make_script
 
+pytestmark = pytest.mark.slow
+
 Talk = Callable[[Run, FakeTerminal], Coroutine[Any, Any, None]]
 
 

@@ -116,6 +116,7 @@ def test_task_is_assigned_to_who_is_there_and_waits_for_who_is_busy(repository: 
     with_run(repository, story)
 
 
+@pytest.mark.slow
 def test_tasks_assigned_to_a_busy_teammate_are_all_done_by_it_in_order(repository: Path) -> None:
     script = [
         worker(subject, calls(submit(no_changes_reason="Nothing."))) for subject in ("one", "two")

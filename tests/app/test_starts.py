@@ -16,6 +16,8 @@ from modules.records.tasks import TaskDraft, TaskStatus
 from tests.app.runs import until_quiet, with_run
 from tests.scenarios.programs import assert_nothing_left, make_repository, post
 
+pytestmark = pytest.mark.slow
+
 SILENT = (sys.executable, "-c", "import sys; sys.stderr.write('not yet'); sys.stdin.read()")
 """A program that lives and never says hello."""
 DYING = (sys.executable, "-c", "raise SystemExit('no such module')")

@@ -210,6 +210,7 @@ def test_other_records_leave_the_conversation_as_it_is(path: Path) -> None:
     assert len(lines(path)) == 2
 
 
+@pytest.mark.slow
 @settings(deadline=None)  # the disk takes its time
 @given(messages=HISTORIES, lost=st.sets(st.integers(0, 9)), more=HISTORIES)
 def test_any_history_with_any_lines_lost_is_in_pairs(

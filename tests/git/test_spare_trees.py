@@ -21,6 +21,8 @@ from modules.git.spare_trees import (
 )
 from tests.repos import NOW, Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     ".gitattributes": "*.win text eol=crlf\n*.id ident\n*.up filter=up\n",
     "a.txt": "a\n",

@@ -91,6 +91,7 @@ Damage = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(texts=WHOLE, damage=Damage)
 def test_random_damage_never_raises_and_never_loses_a_line_it_did_not_touch(
     texts: list[str], damage: tuple[str, int, bytes]

@@ -41,6 +41,7 @@ def test_what_is_no_folder_goes_too(tmp_path: Path, kind: str) -> None:
     assert tmp_path.is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["d", "d" * 200], ids=["deeper than the stack", "long paths"])
 def test_folders_deep_in_one_another_go(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "folder"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def test_role_that_one_source_describes_is_taken_as_it_is() -> None:
     assert roles == {"docs": Role(prompt="Write."), "qa": Role(model="a:b")}
 
 
+@pytest.mark.slow
 @given(TABLES, TABLES, st.sampled_from(COMMANDS), st.sampled_from(Mode), RULES)
 @settings(max_examples=400, deadline=None)
 def test_added_source_frees_a_role_of_nothing(

@@ -135,6 +135,7 @@ def test_task_for_one_worker_alone_keeps_no_files_from_others() -> None:
     assert claim.task == other
 
 
+@pytest.mark.slow
 @given(
     first=st.tuples(PRIORITY, WRITES),
     posts=st.lists(st.tuples(PRIORITY, WRITES, st.booleans()), min_size=40, max_size=40),

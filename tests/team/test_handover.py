@@ -11,6 +11,8 @@ from modules.team.handover import Handover, find_handover
 from tests.repos import NOW
 from tests.team.queue_case import QueueCase, make_case
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def case(tmp_path: Path) -> QueueCase:

@@ -19,6 +19,8 @@ from tests.team.lander_case import FAILED, PASSED, LanderCase, Names, shown, unt
 from tests.team.queue_case import QueueCase, make_case
 from tools.merge import entry_line
 
+pytestmark = pytest.mark.slow
+
 MERGED, EJECTED, QUEUED = EntryStatus.MERGED, EntryStatus.FAILED, EntryStatus.QUEUED
 SERIAL = Limits(lanes=1, chunk=1)
 BATCH = Limits(lanes=1)

@@ -15,6 +15,8 @@ from modules.team.probe_pace import Limits
 from tests.team.lander_case import LanderCase, until
 from tests.team.queue_case import QueueCase, make_case
 
+pytestmark = pytest.mark.slow
+
 
 class Acts(dict[str, Callable[[], object]]):
     """What a test does at a step of a landing, the next time it is reached."""
@@ -125,7 +127,6 @@ def test_land_when_the_disk_is_full_at_a_step_then_that_is_told_and_nothing_is_l
     assert case.repo.git("status", "--porcelain") == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limit_bytes", [100, 400, 800, 1_200, 1_700, 2_300])
 def test_land_when_no_file_may_grow_any_more_then_nothing_is_lost_and_it_goes_on(
     tmp_path: Path, limit_bytes: int

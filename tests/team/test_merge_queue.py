@@ -16,6 +16,8 @@ from modules.team.queue_view import alarm_lines, flake_line, queue_json, read_en
 from tests.repos import NOW, make_repo
 from tests.team.queue_case import CHECK, QueueCase, make_case
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def case(tmp_path: Path) -> QueueCase:
@@ -322,7 +324,6 @@ def test_land_when_the_check_tree_can_not_be_made_then_the_entry_waits(case: Que
     assert case.drain() == ["merged"]
 
 
-@pytest.mark.slow
 def test_land_when_a_gate_does_its_worst_then_the_next_entry_lands(tmp_path: Path) -> None:
     """gastownhall/gastown#3604, eltmon/overdeck#627."""
     case = make_case(tmp_path, check="if test -e gate.sh; then . ./gate.sh; fi", timeout_seconds=3)

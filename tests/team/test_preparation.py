@@ -15,6 +15,8 @@ from modules.team.preparation import PORT_VARIABLE, Preparation
 from modules.team.proof import Job, Proof, TreeProver
 from tests.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 IGNORED = ".env*\nlocal/\nnode_modules/\nmade/\n"
 
 

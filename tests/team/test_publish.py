@@ -11,6 +11,8 @@ from modules.records.merges import EntryStatus
 from tests.repos import make_repo
 from tests.team.queue_case import QueueCase, make_case
 
+pytestmark = pytest.mark.slow
+
 
 class Cut(Exception):
     """Ends a landing between two steps, like a kill."""

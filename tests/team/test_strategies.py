@@ -9,6 +9,8 @@ from modules.records.errors import ModelFault
 from modules.records.merges import EntryStatus, Strategy
 from tests.team.queue_case import QueueCase, make_case
 
+pytestmark = pytest.mark.slow
+
 
 def submit_two_commits(case: QueueCase, task: int, *, trailer: str = "") -> None:
     """Submits a branch of two commits by somebody else than the person."""

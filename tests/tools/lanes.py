@@ -35,6 +35,19 @@ def processes_named(marker: str) -> list[int]:
     return found
 
 
+def children_named(marker: str) -> list[int]:
+    """Returns this process's own children with `marker` in their command line."""
+    return [pid for pid in processes_named(marker) if _parent(pid) == os.getpid()]
+
+
+def _parent(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(status.split("\nPPid:", 1)[1].split(maxsplit=1)[0])
+
+
 def _command_line(process: Path) -> bytes:
     try:
         return (process / "cmdline").read_bytes()

@@ -13,7 +13,7 @@ import pytest
 from modules.records.decisions import PathSubject
 from modules.records.errors import ModelFault
 from modules.records.tooling import ToolResult
-from tests.tools.lanes import make_lane, processes_named
+from tests.tools.lanes import children_named, make_lane
 from tools.grep_child import FILE_LIMIT_BYTES, LINE_LIMIT
 from tools.lane_context import LaneContext
 from tools.search import (
@@ -263,7 +263,7 @@ def test_grep_when_the_pattern_explodes_then_it_is_ended_and_says_so(lane: LaneC
     assert f"[stopped after {GREP_SECONDS:g} s" in result.text
     assert time.monotonic() - started < GREP_SECONDS + 3
     assert turns > GREP_SECONDS * 5
-    assert processes_named("grep_child.py") == []
+    assert children_named("grep_child.py") == []
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_grep_when_it_is_cancelled_then_its_child_is_gone(lane: LaneContext) -> 
 
     async def cancel_once_it_runs() -> None:
         task = asyncio.create_task(grep(GrepInput(pattern=CATASTROPHE, path="src"), lane))
-        while not processes_named("grep_child.py"):
+        while not children_named("grep_child.py"):
             assert not task.done()
             await asyncio.sleep(0)
         task.cancel()
@@ -289,7 +289,7 @@ def test_grep_when_it_is_cancelled_then_its_child_is_gone(lane: LaneContext) -> 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancel_once_it_runs())
 
-    assert processes_named("grep_child.py") == []
+    assert children_named("grep_child.py") == []
 
 
 def test_grep_finds_what_per_line_search_finds(lane: LaneContext) -> None:
