@@ -47,7 +47,10 @@ async def make_place(house: House, claim: Claim, task: Task) -> AttemptPlace:
         handover = await _find_handover(house, claim, base)
         lane = await _new_lane(house, claim, task, base, handover.start if handover else "")
     temporary = house.paths.temporary / lane.name
-    temporary.mkdir(parents=True, exist_ok=True)
+    try:
+        temporary.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkerLost(f"The attempt has no temporary folder: {error}") from error
     session = Session(house.paths.sessions / f"{lane.name}.jsonl", clock=house.clock)
     session.open(agent=claim.worker, role=task.draft.role, task=task.task_id, attempt=claim.attempt)
     return AttemptPlace(

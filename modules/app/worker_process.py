@@ -137,23 +137,21 @@ def networked_lane(house: House, lane: Lane, temporary: Path) -> LaneContext | N
 async def _start(house: House, lane: Lane, temporary: Path) -> asyncio.subprocess.Process:
     jail = _jail(house, lane, temporary)
     person = house.repository.git.identity
-    await asyncio.to_thread(prepare_jail, jail, house.sandbox.kind, person=person)
-    log = _log(house, lane).open("ab")
     try:
-        return await asyncio.create_subprocess_exec(
-            *jailed_argv(house.worker_argv, jail, house.sandbox.kind),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            cwd=lane.path,
-            env=worker_environment(house, temporary),
-            start_new_session=True,
-            limit=LONGEST_LINE_BYTES,
-        )
+        await asyncio.to_thread(prepare_jail, jail, house.sandbox.kind, person=person)
+        with _log(house, lane).open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *jailed_argv(house.worker_argv, jail, house.sandbox.kind),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                cwd=lane.path,
+                env=worker_environment(house, temporary),
+                start_new_session=True,
+                limit=LONGEST_LINE_BYTES,
+            )
     except OSError as error:
         raise WorkerLost(f"The worker's process could not be started: {error}") from error
-    finally:
-        log.close()
 
 
 def _said_where(error: CrewyardError, house: House, lane: Lane) -> CrewyardError:

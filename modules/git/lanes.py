@@ -159,11 +159,6 @@ def list_lanes(repository: Repository) -> list[Lane]:
     ]
 
 
-def find_lane(repository: Repository, name: str) -> Lane | None:
-    """Returns the lane called `name`, None when there is none."""
-    return next((lane for lane in list_lanes(repository) if lane.name == name), None)
-
-
 def close_lane(
     repository: Repository,
     lane: Lane,

@@ -41,10 +41,6 @@ class Paths:
         return self.team / "board.jsonl"
 
     @property
-    def board_views(self) -> Path:
-        return self.team / "board"
-
-    @property
     def results(self) -> Path:
         return self.team / "results"
 

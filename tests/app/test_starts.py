@@ -73,6 +73,24 @@ def seen_reasons(events: Sequence[AnyEvent]) -> list[str]:
     ]
 
 
+def test_worker_whose_log_can_not_be_opened_fails_its_attempt_and_not_the_run(
+    repository: Path,
+) -> None:
+    (repository / ".team" / "sessions" / "t1-1-look.log").mkdir(parents=True)
+
+    async def story(run: Run) -> None:
+        async with run.at_work():
+            await until_quiet(run)
+            task = run.house.board.task(1)
+        assert (task.status, task.failures) == (TaskStatus.FAILED, 1)
+        assert "could not be started: [Errno 21] Is a directory" in task.reason
+
+    post(repository, TaskDraft(subject="look", attempts_allowed=1))
+    with_run(repository, story, worker_argv=SILENT)
+
+    assert_nothing_left(repository)
+
+
 def test_machine_on_which_nobody_comes_up_ends_a_run_that_has_no_person(repository: Path) -> None:
     seen: list[AnyEvent] = []
 
