@@ -42,12 +42,11 @@ class RemoteSubAgents:
         return self._at_work[via]
 
     async def end(self, via: Via) -> None:
-        """Ends the one a call began, where it did begin one."""
-        ended = self._at_work.pop(via, None)
-        if ended is not None:
-            await ended.close()
+        """Ends the one a call began, where it did begin one, and those below it before."""
+        below = [other for other in self._at_work if other[: len(via)] == via]
+        for other in sorted(below, key=len, reverse=True):
+            await self._at_work.pop(other).close()
 
     async def end_all(self) -> None:
         """Ends those that are left."""
-        for via in list(self._at_work):
-            await self.end(via)
+        await self.end(())

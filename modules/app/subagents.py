@@ -106,6 +106,7 @@ class SubAgent:
         """Ends what it has in the background and closes its journal."""
         if self._background is not None:
             await self._background.stop_all()
+        self._house.standings.pop(self._superior.standing().agent, None)
         self._superior.session.close()
 
 

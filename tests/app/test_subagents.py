@@ -173,3 +173,22 @@ def test_worker_speaks_for_sub_agents_that_passed_the_gate_and_for_no_other(
             remote.at(("c1",))
 
     with_run(repository, story)
+
+
+def test_sub_agents_below_one_end_with_it_and_stand_nowhere_then(repository: Path) -> None:
+    async def story(run: Run) -> None:
+        at_work = RemoteSubAgents(Caller(run).subagents)
+        at_work.begin(("c1",), GENERAL)
+        at_work.begin(("c1", "c2"), EXPLORE)
+        at_work.begin(("c3",), EXPLORE)
+
+        await at_work.end(("c1",))
+
+        for via in (("c1",), ("c1", "c2")):
+            with pytest.raises(WorkerBroken, match="not there"):
+                at_work.at(via)
+        assert set(run.house.standings) == {"w1/explore-2"}
+        await at_work.end_all()
+        assert not run.house.standings
+
+    with_run(repository, story)
