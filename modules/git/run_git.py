@@ -72,7 +72,7 @@ _HARDENING = (
 _FROM_TERMINALS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 _CAN_WATCH = hasattr(os, "pidfd_open")
 _NO_INDEX = "no-index"
-"""Name of a file that is never there."""
+"""Name of a file that is never there, nor can workers put one where it is looked for."""
 _SHOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
 
 
@@ -174,7 +174,7 @@ class Git:
         environment = {**self._environment(), **(env or {})}
         if args[0] == "diff-tree" and self.place is not None:
             # It compares trees, and reads all of the index first, for nothing.
-            environment["GIT_INDEX_FILE"] = str(self.place.git_dir / _NO_INDEX)
+            environment["GIT_INDEX_FILE"] = str(self.place.common_dir / _NO_INDEX)
         process = self._start(args, environment, input is not None)
         try:
             stdout, stderr = process.communicate(input, timeout=timeout_seconds)

@@ -81,6 +81,19 @@ def test_start_goes_on_where_a_dead_leads_worker_planted_something(
     assert list_lanes(repository) == [lane]
 
 
+@pytest.mark.parametrize("what", ["bytes", "folder"])
+def test_index_that_is_never_there_can_not_be_put_there(tmp_path: Path, what: str) -> None:
+    repo = make_repo(tmp_path)
+    repository = repo.open()
+    lane = make_lane(repository, name="t1-1-x", base="main")
+    plant(repo.root / ".git/worktrees" / lane.name / "no-index", what)
+    head = repo.commit({"new.txt": "new"}, "work", at=lane.path)
+
+    state = inspect_lane(repository, lane)
+
+    assert (state.head, state.files, state.unreadable) == (head, ("new.txt",), "")
+
+
 def test_only_what_is_no_file_goes(tmp_path: Path) -> None:
     repo = make_repo(tmp_path)
     repository = repo.open()
