@@ -166,14 +166,18 @@ def _copy(source: BinaryIO, out: BinaryIO, object_id: str) -> bool:
             digest.update(data)
             size += len(data)
             head += data[: _LONGEST_HEADER - len(head)]
+            if size > _LONGEST_HEADER and size > _said_size(head):
+                # What follows may unpack to a thousand times what it takes.
+                return False
     except zlib.error:
         return False
+    return size == _said_size(head) and digest.hexdigest() == object_id
+
+
+def _said_size(head: bytes) -> int:
+    """Returns how long an object is, its header included, by that header; -1 where it is none."""
     header = _HEADER.match(head)
-    return (
-        header is not None
-        and size == len(header[0]) + int(header[1])
-        and digest.hexdigest() == object_id
-    )
+    return -1 if header is None else len(header[0]) + int(header[1])
 
 
 def _unpacked(source: BinaryIO, out: BinaryIO) -> Iterator[bytes]:
