@@ -80,8 +80,9 @@ def approve(
     is_parked = _board(opened).task(task_id).status is TaskStatus.PARKED
     if is_parked:
         # Nobody waits beside it to hand it in.
-        _allowed(lambda: found.submit(work))
-    _settle(found, work, accepts=True, words="")
+        _allowed(lambda: found.approve(work, by="person"))
+    else:
+        _settle(found, work, accepts=True, words="")
     _print_review(work, accepts=True, is_parked=is_parked, as_json=as_json)
 
 

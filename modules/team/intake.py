@@ -4,7 +4,7 @@ Everything is decided on the newest state, under the lock of the queue's journal
 may do it beside a running lead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from modules.git.merging import join, revert
 from modules.git.refs import (
@@ -25,11 +25,13 @@ from modules.records.queue_records import (
     EntryReturned,
     EntrySettled,
     EntrySubmitted,
+    ReviewGiven,
 )
 from modules.team.merge_rules import refused_before, superseded
 from modules.team.publish import Publisher
 from modules.team.queue_log import QueueLog
 from modules.team.queue_state import can_move
+from modules.team.review_ledger import counted
 from modules.team.submission import Examined, examine
 
 
@@ -67,6 +69,27 @@ class Intake:
         Blocks; may run in any thread. Raises ModelFault, which says what to do, for a submission
         that may not be queued.
         """
+        return self._enter(submission, self._examined(submission), first=lambda: ())
+
+    def approve(self, submission: Submission, *, by: str) -> Entry:
+        """Approves work that waits for a review and queues it, both or neither; blocks.
+
+        Raises QueueRefusal when it waits no longer, and ModelFault like `submit`.
+        """
+        task, commit = submission.task, submission.commit
+
+        def approval() -> Sequence[AnyQueueRecord]:
+            given = ReviewGiven(at=self._log.clock(), task=task, commit=commit, accepts=True, by=by)
+            records = counted(self._log.state, given)
+            if not records:
+                before = self._log.state.answers.get((task, commit))
+                who = before.by if before else "other work"
+                raise QueueRefusal(f"Task {task} was answered by {who} meanwhile.")
+            return records
+
+        return self._enter(submission, self._examined(submission), first=approval)
+
+    def _examined(self, submission: Submission) -> Examined:
         self._log.catch_up()
         refused = refused_before(
             self._log.entries(), task=submission.task, commit=submission.commit
@@ -77,10 +100,9 @@ class Intake:
                 "submit that."
             )
         self._refuse_taken_back(submission)
-        examined = examine(
+        return examine(
             self._repository, submission, landed=self._publisher.landed, merged=self._merged_pins()
         )
-        return self._enter(submission, examined)
 
     def revert(self, entry_id: int) -> Entry:
         """Queues the opposite of what an entry landed as, with the highest priority; blocks."""
@@ -112,6 +134,7 @@ class Intake:
                 reverts=entry_id,
             ),
             Examined(landed, "It is reverted already." if is_nothing else ""),
+            first=lambda: (),
         )
 
     def retry(self, entry_id: int) -> Entry:
@@ -150,14 +173,24 @@ class Intake:
         self._stir()
         return self.entry(entry_id)
 
-    def _enter(self, submission: Submission, examined: Examined) -> Entry:
+    def _enter(
+        self,
+        submission: Submission,
+        examined: Examined,
+        *,
+        first: Callable[[], Sequence[AnyQueueRecord]],
+    ) -> Entry:
+        """Adds an entry, together with what `first` decides on the same state."""
         entered: list[int] = []
 
         def decide() -> list[AnyQueueRecord]:
+            # Before anything is pinned: it may refuse.
+            decided = first()
             entry_id = self._pin(submission.commit)
             entered.append(entry_id)
             open_entries = self._log.state.open_entries(self._repository.target)
-            records: list[AnyQueueRecord] = [
+            records: list[AnyQueueRecord] = [*decided]
+            records += [
                 self._ended(old.entry_id, EntryStatus.REJECTED, f"Entry {entry_id} replaces it.")
                 for old in superseded(open_entries, task=submission.task)
             ]

@@ -180,6 +180,13 @@ class MergeQueue:
         """
         return self._intake.submit(submission)
 
+    def approve(self, submission: Submission, *, by: str) -> Entry:
+        """Approves work that waits for a review and queues it, both or neither; blocks.
+
+        Raises QueueRefusal when it waits no longer, and ModelFault like `submit`.
+        """
+        return self._intake.approve(submission, by=by)
+
     def revert(self, entry_id: int) -> Entry:
         """Queues the opposite of what an entry landed as, with the highest priority; blocks."""
         return self._intake.revert(entry_id)

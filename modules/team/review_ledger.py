@@ -15,6 +15,7 @@ from modules.records.settings import Review
 from modules.records.tasks import Task, TaskStatus
 from modules.team.board_rules import UNDER_WAY
 from modules.team.queue_log import QueueLog
+from modules.team.queue_state import QueueState
 
 
 class ReviewLedger:
@@ -40,12 +41,7 @@ class ReviewLedger:
             words=words,
             by=by,
         )
-
-        def decide() -> list[AnyQueueRecord]:
-            waiting = self._log.state.reviews.get(work.task)
-            return [given] if waiting and waiting.submission.commit == work.commit else []
-
-        self._log.write(decide)
+        self._log.write(lambda: counted(self._log.state, given))
         return self.answered(work.task, work.commit)
 
     def answered(self, task: int, commit: str) -> ReviewGiven | None:
@@ -64,6 +60,12 @@ class ReviewLedger:
     def waiting(self, task: int) -> ReviewAsked | None:
         """Returns the work of `task` that waits for a review."""
         return self._log.state.reviews.get(task)
+
+
+def counted(state: QueueState, given: ReviewGiven) -> list[AnyQueueRecord]:
+    """Returns the answer where the commit it is to still waits, else nothing."""
+    waiting = state.reviews.get(given.task)
+    return [given] if waiting and waiting.submission.commit == given.commit else []
 
 
 def open_reviews(asked: Iterable[ReviewAsked], tasks: Iterable[Task]) -> list[ReviewAsked]:
