@@ -101,11 +101,13 @@ async def _left_lane(house: House, task: Task) -> Lane | None:
 
 async def _find_handover(house: House, claim: Claim, landed: str) -> Handover | None:
     """Returns what an attempt goes on with; what can't be read of it is told and left."""
+    asked = house.queue.reviews.waiting(claim.task)
     try:
         return await asyncio.to_thread(
             find_handover,
             house.repository,
             house.queue.entries(),
+            asked=asked.submission if asked is not None else None,
             task=claim.task,
             attempt=claim.attempt,
             landed=landed,

@@ -128,9 +128,9 @@ class WorkerDesk:
     def lose_claim(self, reason: str) -> None:
         """Gives the task back while the worker is not heard; it may still bring something.
 
-        Work that is in the queue needs no worker until its verdict.
+        Work that was handed in needs no worker until its review, and then its verdict, is there.
         """
-        if self._is_current and not self._hand_in.is_queued:
+        if self._is_current and not self._hand_in.is_handed_in:
             self._member.set_state(WorkerState.WAITING, doing="a sign of life")
             self._board.release(self._claim, reason=reason, is_failure=True, by="lead")
 

@@ -70,8 +70,8 @@ class HandIn:
         self.needs_plan = needs_plan
         """True until a plan that has to come first is accepted; so long the worker only reads."""
         self.is_over = False
-        self.is_queued = False
-        """True while the work waits for its verdict."""
+        self.is_handed_in = False
+        """True while the work waits for its review or its verdict, and its worker for that."""
         self._late: list[str] = []
 
     async def submit(self, *, summary: str, no_changes_reason: str) -> ToolResult:
@@ -98,6 +98,13 @@ class HandIn:
         objection = await self._approve(submission)
         if objection:
             raise ModelFault(objection)
+        self.is_handed_in = True
+        try:
+            return await self._take_in(submission, summary)
+        finally:
+            self.is_handed_in = False
+
+    async def _take_in(self, submission: Submission, summary: str) -> ToolResult:
         if self._reviews.is_needed(submission):
             try:
                 await self._pass_review(submission)
@@ -188,12 +195,8 @@ class HandIn:
             # A landing may be quicker than this note of it.
             if self._board.task(self._task.task_id).status is not TaskStatus.COMPLETED:
                 raise ModelFault(str(error)) from error
-        self.is_queued = True
-        try:
-            with self._member.waiting("the merge queue"):
-                entry, pause = await self._merging.verdict(entry.entry_id)
-        finally:
-            self.is_queued = False
+        with self._member.waiting("the merge queue"):
+            entry, pause = await self._merging.verdict(entry.entry_id)
         if pause:
             self.is_over = True
             self._board.park(self._task.task_id, reason=pause, by="queue", held=self._claim)

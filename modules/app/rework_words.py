@@ -41,12 +41,12 @@ def failure_lines(entry: Entry, root: Path) -> list[str]:
 
 def handover_words(handover: Handover, *, landed_ref: str, root: Path) -> str:
     """Returns what the worker of a new attempt has to know of the work it goes on with."""
-    entry, commit = handover.entry, handover.commit[:12]
-    work, is_conflict = entry.submission, entry.status is EntryStatus.CONFLICTED
-    lines = [
-        f"Attempt {work.attempt} ({work.worker}) handed in work for this task, entry "
-        f"{entry.entry_id} of the merge queue, and it came back."
-    ]
+    work, entry, commit = handover.work, handover.entry, handover.commit[:12]
+    handed_in = f"Attempt {work.attempt} ({work.worker}) handed in work for this task"
+    if entry is None:
+        lines = [f"{handed_in}, and ended before its review was given."]
+    else:
+        lines = [f"{handed_in}, entry {entry.entry_id} of the merge queue, and it came back."]
     if handover.start:
         lines.append(
             f"Your branch begins with that work, on top of what has landed: see `git log -p "
@@ -57,15 +57,22 @@ def handover_words(handover: Handover, *, landed_ref: str, root: Path) -> str:
             f"Your branch begins without it, for it conflicts with what has landed. To go on with "
             f"it, run `git merge {commit}` here and resolve; don't do it again."
         )
-    if is_conflict:
-        lines.append("It conflicted with what had landed then:")
-        lines += conflict_lines(entry.conflicts)
-        lines.append(f"The merge with its markers is {CONFLICTS}{entry.entry_id}.")
-    else:
-        lines += failure_lines(entry, root)
+    if entry is not None:
+        lines += _reasons(entry, root)
     if handover.has_uncommitted:
         lines.append(
             f"What was not committed is in {handover.kept_in}: `git diff {commit} "
             f"{handover.kept_in}`."
         )
     return "\n".join(lines)
+
+
+def _reasons(entry: Entry, root: Path) -> list[str]:
+    """Returns why an entry came back."""
+    if entry.status is not EntryStatus.CONFLICTED:
+        return failure_lines(entry, root)
+    return [
+        "It conflicted with what had landed then:",
+        *conflict_lines(entry.conflicts),
+        f"The merge with its markers is {CONFLICTS}{entry.entry_id}.",
+    ]

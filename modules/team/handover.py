@@ -1,6 +1,6 @@
 """Finds the work of earlier attempts at a task, and puts it on top of what has landed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,16 +9,18 @@ from modules.git.picking import rebase
 from modules.git.refs import SALVAGE, is_ancestor, read_commit, read_head, read_refs, tree_of
 from modules.git.repository import Repository
 from modules.git.run_git import Git
-from modules.records.merges import Entry
-from modules.team.handover_rules import came_back, kept_of
+from modules.records.merges import Entry, Submission
+from modules.team.handover_rules import came_back, kept_of, unreviewed
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
     """Work that an attempt goes on with."""
 
-    entry: Entry
-    """What was handed in of it and came back."""
+    work: Submission
+    """What was handed in of it."""
+    entry: Entry | None
+    """How it came back; None where its review was never given."""
     commit: str
     """The work as it was left."""
     start: str
@@ -31,26 +33,33 @@ class Handover:
 
 def find_handover(
     repository: Repository,
-    entries: Iterable[Entry],
+    entries: Sequence[Entry],
     *,
+    asked: Submission | None,
     task: int,
     attempt: int,
     landed: str,
     now: datetime,
 ) -> Handover | None:
-    """Returns what `attempt` goes on with, None when that is nothing; blocks."""
+    """Returns what `attempt` goes on with, None when that is nothing; blocks.
+
+    `asked` is the work of the task that waits for a review.
+    """
     git = repository.git
-    entry = came_back(entries, task=task, attempt=attempt)
-    if entry is None or not read_commit(git, entry.submission.commit):
+    work, entry = unreviewed(asked, entries, task=task, attempt=attempt), None
+    if work is None:
+        entry = came_back(entries, task=task, attempt=attempt)
+        work = entry.submission if entry is not None else None
+    if work is None or not read_commit(git, work.commit):
         return None
     salvages = read_refs(git, SALVAGE)
     refs = kept_of(salvages, task=task, attempt=attempt)
-    commit, kept_in = _left(git, {ref: salvages[ref] for ref in refs}, entry.submission.commit)
+    commit, kept_in = _left(git, {ref: salvages[ref] for ref in refs}, work.commit)
     start = _on_top(repository, commit, landed=landed, now=now)
     if start == landed:
         return None
     has_more = bool(kept_in) and tree_of(git, commit) != tree_of(git, salvages[kept_in])
-    return Handover(entry, commit, start, kept_in, has_more)
+    return Handover(work, entry, commit, start, kept_in, has_more)
 
 
 def _left(git: Git, salvages: Mapping[str, str], handed_in: str) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """What of earlier attempts at a task the next one goes on with; pure.
 
-1. It goes on with work that was handed in and came back for its conflict or its check. Of what
-   nobody handed in nobody has said that it is any good: that is only named.
+1. It goes on with work that was handed in last and came back for its conflict or its check, or
+   whose review was not given while its attempt lasted. Of what nobody handed in nobody has said
+   that it is any good: that is only named.
 2. That is what the last lane left that holds what was handed in; else what was handed in.
 3. The new lane starts with it, on top of what has landed, where it goes there without a conflict.
    Else it starts with what has landed alone, and its worker is told what to merge.
@@ -11,7 +12,7 @@
 import re
 from collections.abc import Iterable
 
-from modules.records.merges import Entry, EntryStatus
+from modules.records.merges import Entry, EntryStatus, Submission
 
 _CAME_BACK = frozenset({EntryStatus.CONFLICTED, EntryStatus.FAILED})
 _KEPT = re.compile(r"/t(\d+)-(\d+)(?:-[^/]*)?/([^/]+)$")
@@ -20,12 +21,27 @@ _KEPT = re.compile(r"/t(\d+)-(\d+)(?:-[^/]*)?/([^/]+)$")
 
 def came_back(entries: Iterable[Entry], *, task: int, attempt: int) -> Entry | None:
     """Returns what was handed in last before `attempt`, if that came back; else None."""
+    last = _last(entries, task=task, attempt=attempt)
+    return last if last is not None and last.status in _CAME_BACK else None
+
+
+def unreviewed(
+    asked: Submission | None, entries: Iterable[Entry], *, task: int, attempt: int
+) -> Submission | None:
+    """Returns what waits for its review, `asked`, if it was handed in last before `attempt`."""
+    if asked is None or asked.task != task or asked.attempt >= attempt:
+        return None
+    last = _last(entries, task=task, attempt=attempt)
+    return asked if last is None or last.submission.attempt <= asked.attempt else None
+
+
+def _last(entries: Iterable[Entry], *, task: int, attempt: int) -> Entry | None:
     earlier = [
         entry
         for entry in entries
         if entry.submission.task == task and entry.submission.attempt < attempt
     ]
-    return earlier[-1] if earlier and earlier[-1].status in _CAME_BACK else None
+    return earlier[-1] if earlier else None
 
 
 def kept_of(refs: Iterable[str], *, task: int, attempt: int) -> list[str]:

@@ -422,15 +422,32 @@ def last_words(office: Office) -> str:
     return office.model.requests[-1].messages[-1].text
 
 
-def test_silent_worker_whose_work_is_in_the_queue_keeps_its_task_until_the_verdict(
+def test_silent_worker_whose_work_was_handed_in_keeps_its_task_until_the_verdict(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
         office = Office(tmp_path)
-        office.hand_in.is_queued = True
+        office.hand_in.is_handed_in = True
         office.desk.lose_claim("silent")
         assert office.board.is_current(office.claim)
-        office.hand_in.is_queued = False
+        office.hand_in.is_handed_in = False
+        office.desk.lose_claim("silent")
+        assert not office.board.is_current(office.claim)
+
+    asyncio.run(story())
+
+
+def test_silent_worker_whose_work_is_reviewed_keeps_its_task(tmp_path: Path) -> None:
+    async def story() -> None:
+        def look() -> None:
+            office.desk.lose_claim("silent")
+            assert office.board.is_current(office.claim)
+            raise ModelFault("smaller")
+
+        office = Office(tmp_path, meanwhile=look)
+        office.case.repo.commit({"a.txt": "a\n"}, "a", at=office.lane.path)
+        with pytest.raises(ModelFault, match="smaller"):
+            await office.hand_in.submit(summary="a", no_changes_reason="")
         office.desk.lose_claim("silent")
         assert not office.board.is_current(office.claim)
 

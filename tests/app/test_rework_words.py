@@ -48,6 +48,9 @@ FAILED = replace(
 )
 
 
+WORK = ENTRY.submission
+
+
 def words(folder: Path, handover: Handover) -> str:
     return handover_words(handover, landed_ref="refs/landed", root=folder)
 
@@ -55,7 +58,7 @@ def words(folder: Path, handover: Handover) -> str:
 def test_work_that_conflicts_is_told_with_places_markers_and_how_to_bring_it_in(
     tmp_path: Path,
 ) -> None:
-    handover = Handover(CONFLICTED, "c" * 40, "", "refs/kept", has_uncommitted=True)
+    handover = Handover(WORK, CONFLICTED, "c" * 40, "", "refs/kept", has_uncommitted=True)
 
     assert words(tmp_path, handover).splitlines() == [
         "Attempt 1 (w1) handed in work for this task, entry 7 of the merge queue, and it came "
@@ -72,7 +75,7 @@ def test_work_that_conflicts_is_told_with_places_markers_and_how_to_bring_it_in(
 
 def test_work_whose_check_failed_is_told_with_the_end_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "1.log").write_text("x" * 9_000 + "the end")
-    handover = Handover(FAILED, "c" * 40, "d" * 40, "", has_uncommitted=False)
+    handover = Handover(WORK, FAILED, "c" * 40, "d" * 40, "", has_uncommitted=False)
 
     told = words(tmp_path, handover).splitlines()
 
@@ -92,3 +95,13 @@ def test_places_of_many_conflicts_are_bounded() -> None:
 
     assert conflict_lines(many).count("hunk") == 10
     assert len(conflict_lines(many)) == 40
+
+
+def test_work_whose_review_was_never_given_is_told_with_where_it_is(tmp_path: Path) -> None:
+    handover = Handover(WORK, None, "c" * 40, "d" * 40, "", has_uncommitted=False)
+
+    assert words(tmp_path, handover).splitlines() == [
+        "Attempt 1 (w1) handed in work for this task, and ended before its review was given.",
+        "Your branch begins with that work, on top of what has landed: see `git log -p "
+        "refs/landed..HEAD`. Go on with it; don't do it again.",
+    ]

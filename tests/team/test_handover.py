@@ -32,9 +32,11 @@ def close(case: QueueCase, lane: Lane) -> str:
 
 
 def hand_over(case: QueueCase, *, attempt: int = 2) -> Handover | None:
+    asked = case.queue.reviews.waiting(1)
     return find_handover(
         case.repository,
         case.queue.entries(),
+        asked=asked.submission if asked else None,
         task=1,
         attempt=attempt,
         landed=case.queue.landed,
@@ -69,6 +71,17 @@ def test_work_whose_check_failed_is_put_on_top_of_what_landed_since(case: QueueC
     assert case.repo.rev(kept)
 
 
+def test_work_whose_worker_died_before_its_review_goes_to_the_next_attempt(case: QueueCase) -> None:
+    lane = case.lane(1)
+    work = case.work(1, {"mine.txt": "m\n"}, lane=lane)
+    case.queue.reviews.ask(work, of="person")
+    kept = close(case, lane)
+
+    found = hand_over(case)
+
+    assert found == Handover(work, None, work.commit, work.commit, kept, has_uncommitted=False)
+
+
 def test_work_is_as_it_was_where_nothing_landed_since(case: QueueCase) -> None:
     lane = case.lane(1)
     case.queue.submit(case.work(1, {"broken": ""}, lane=lane))
@@ -98,6 +111,7 @@ def test_work_that_conflicts_is_named_with_all_that_was_left(case: QueueCase) ->
     assert (found.commit, found.start, found.kept_in) == (tip, "", kept)
     assert found.has_uncommitted
     assert case.repo.git("diff", "--name-only", tip, kept).split() == ["draft.txt"]
+    assert found.entry is not None
     assert [c.path for c in found.entry.conflicts] == ["a.txt"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from modules.records.merges import Entry, EntryStatus, Submission
-from modules.team.handover_rules import came_back, kept_of
+from modules.team.handover_rules import came_back, kept_of, unreviewed
 from tests.repos import NOW
 
 
@@ -54,6 +54,25 @@ def test_came_back_when_the_last_hand_in_ended_otherwise_then_it_is_none(
 
 def test_came_back_when_only_this_attempt_handed_in_then_it_is_none() -> None:
     assert came_back([entry(1, EntryStatus.FAILED, attempt=2)], task=1, attempt=2) is None
+
+
+def test_unreviewed_when_it_was_handed_in_last_then_it_is_that() -> None:
+    before, asked = entry(1, EntryStatus.FAILED), entry(2, EntryStatus.QUEUED).submission
+
+    assert unreviewed(asked, [before], task=1, attempt=2) == asked
+    assert unreviewed(asked, [], task=1, attempt=3) == asked
+
+
+def test_unreviewed_when_it_is_anothers_or_older_than_the_last_hand_in_then_it_is_none() -> None:
+    asked, later = (
+        entry(1, EntryStatus.QUEUED).submission,
+        entry(2, EntryStatus.FAILED, attempt=2),
+    )
+
+    assert unreviewed(None, [], task=1, attempt=2) is None
+    assert unreviewed(asked, [], task=1, attempt=1) is None
+    assert unreviewed(asked, [], task=2, attempt=2) is None
+    assert unreviewed(asked, [later], task=1, attempt=3) is None
 
 
 def test_kept_of_a_task_are_the_refs_of_its_earlier_attempts_newest_first() -> None:
