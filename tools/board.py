@@ -53,7 +53,9 @@ async def post_task(given: PostTask, context: CrewContext) -> ToolResult:
         ),
         agent=context.agent,
     )
-    return ToolResult(text=f"Posted task {task.task_id}: {task.draft.subject}")
+    posted = f"Posted task {task.task_id}: {task.draft.subject}"
+    warning = context.crew.role_warning(given.claim_role)
+    return ToolResult(text=f"{posted}\n{warning}" if warning else posted)
 
 
 async def list_board(given: BoardList, context: CrewContext) -> ToolResult:

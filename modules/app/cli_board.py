@@ -1,6 +1,6 @@
 """Commands for the task board; they work beside a running lead, under the same lock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -10,15 +10,16 @@ from msgspec.structs import replace as evolve
 from typer import Typer
 
 from modules.app.cli_options import HERE, Json, Repo, folder_of
-from modules.app.cli_output import print_json, print_lines
+from modules.app.cli_output import print_json, print_lines, tell_error
 from modules.app.crew_file import crew_at_work
-from modules.app.opening import Opened, open_repository_at
+from modules.app.opening import Opened, open_repository_at, settings_for
 from modules.app.why import causes_of, words_of
 from modules.records.errors import PersonFault
 from modules.records.exits import Exit
 from modules.records.tasks import Task, TaskDraft
 from modules.store.locks import read_lead_pid
 from modules.team.board_rules import UNDER_WAY
+from modules.team.role_rules import undescribed_role
 from modules.team.task_board import BoardRefusal, TaskBoard, task_json
 from tools.board import task_line
 
@@ -84,15 +85,17 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Posts a task, or all tasks of a file."""
-    board = _board(repo)
+    opened = open_repository_at(folder_of(repo))
+    board = _board_of(opened)
     if file is not None:
-        _add_file(board, file, as_json=as_json)
+        _tell_roles(opened, _add_file(board, file, as_json=as_json))
         return
     if subject is None:
         raise PersonFault("No task is given.", hint="Give a SUBJECT or --file FILE.")
     given = _given(subject, description, role, after, priority, check, writes, model, attempts)
     task = _allowed(lambda: board.add(TaskDraft(**given), by=PERSON))
     _print_task(board, task.task_id, as_json=as_json)
+    _tell_roles(opened, [task.draft.role])
 
 
 @tasks.command("edit")
@@ -111,10 +114,12 @@ def edit(
     as_json: Json = False,
 ) -> None:
     """Describes a task anew that nobody is at; what is not given stays."""
-    board = _board(repo)
+    opened = open_repository_at(folder_of(repo))
+    board = _board_of(opened)
     given = _given(subject, description, role, after, priority, check, writes, model, attempts)
     _allowed(lambda: board.edit(task_id, lambda draft: evolve(draft, **given), by=PERSON))
     _print_task(board, task_id, as_json=as_json)
+    _tell_roles(opened, [role or ""])
 
 
 @tasks.command("replace")
@@ -216,7 +221,22 @@ def _given(
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _add_file(board: TaskBoard, file: Path, *, as_json: bool) -> None:
+def _tell_roles(opened: Opened, roles: Iterable[str]) -> None:
+    """Tells of roles that no settings describe, on stderr; what was posted stays posted."""
+    given = sorted({role for role in roles if role})
+    if not given:
+        return
+    try:
+        described = settings_for(opened, {})[0].roles
+    except PersonFault as error:
+        tell_error(f"The task is on the board. Its role was not looked up: {error.line}")
+        return
+    for words in filter(None, (undescribed_role(role, described) for role in given)):
+        tell_error(words)
+
+
+def _add_file(board: TaskBoard, file: Path, *, as_json: bool) -> list[str]:
+    """Posts the tasks of a file and returns their roles."""
     from modules.app.task_file import read_tasks
 
     drafts, after = read_tasks(file)
@@ -225,6 +245,7 @@ def _add_file(board: TaskBoard, file: Path, *, as_json: bool) -> None:
         print_json([task_json(task) for task in added])
     else:
         print_lines(task_line(task) for task in added)
+    return [task.draft.role for task in added]
 
 
 def _print_task(board: TaskBoard, task_id: int, *, as_json: bool) -> None:

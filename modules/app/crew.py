@@ -23,6 +23,7 @@ from modules.records.web import Elsewhere, Page
 from modules.safety.hook_matching import HookEvent
 from modules.safety.secrets import find_secrets
 from modules.team.addresses import LEAD, everybody, is_crew_name, recipients
+from modules.team.role_rules import undescribed_role
 from modules.team.supervisor import Supervisor
 from modules.team.task_board import BoardRefusal
 from tools.catalog import WORKER_TOOL_NAMES
@@ -78,6 +79,10 @@ class Crew:
             return self._house.board.add(draft, by=agent)
         except BoardRefusal as error:
             raise ModelFault(str(error)) from error
+
+    def role_warning(self, role: str) -> str:
+        """Returns what whoever posts a task has to know of its role; mostly nothing."""
+        return undescribed_role(role, self._house.settings.roles)
 
     def tasks(self) -> list[Task]:
         """Returns all tasks, with what each waits for."""

@@ -20,6 +20,7 @@ from modules.app.duties import guarded
 from modules.app.finishing import finish
 from modules.app.house import House
 from modules.app.report import RunReport
+from modules.app.role_watch import RoleWatch
 from modules.app.stuck_watch import StuckWatch
 from modules.git.lane_names import ATTEMPT
 from modules.git.lanes import finish_closing, list_lanes
@@ -70,6 +71,8 @@ class Run:
         )
         house.events.listen(self._take_event)
         house.events.listen(self._stuck.take_event)
+        roles = RoleWatch(house.board, house.events, described=house.settings.roles)
+        house.events.listen(roles.take_event)
 
     @contextlib.asynccontextmanager
     async def at_work(self, *, server_seconds: float = 0.0) -> AsyncIterator[None]:
