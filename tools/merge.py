@@ -83,7 +83,7 @@ def entry_line(entry: Entry) -> str:
     parts = [
         f"entry {entry.entry_id} [{entry.status}] task {work.task} {work.subject}",
         f"{work.branch} {work.commit[:12]}",
-        f"{len(work.files)} files",
+        work.files_counted,
     ]
     if entry.landed_as:
         parts.append(f"landed as {entry.landed_as[:12]}")

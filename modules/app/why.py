@@ -147,7 +147,7 @@ def _queue_causes(paths: Paths, task_id: int) -> Iterator[Cause]:
         match record:
             case EntrySubmitted(entry_id=entry_id, submission=work) if work.task == task_id:
                 entries.add(entry_id)
-                what = f"entry {entry_id} pins {work.commit[:12]} ({len(work.files)} files)"
+                what = f"entry {entry_id} pins {work.commit[:12]} ({work.files_counted})"
             case EntryReturned(entry_id=entry_id, reason=why) if entry_id in entries:
                 what = f"entry {entry_id} waits again"
             case EntrySettled(entry_id=entry_id, status=status, reason=why) if entry_id in entries:

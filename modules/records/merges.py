@@ -96,6 +96,11 @@ class Submission(Record):
     reverts: int | None = None
     """Id of the entry it takes back."""
 
+    @property
+    def files_counted(self) -> str:
+        """How many files it changes, in words."""
+        return "1 file" if len(self.files) == 1 else f"{len(self.files)} files"
+
 
 class Entry(Record):
     """One pinned commit in the queue."""

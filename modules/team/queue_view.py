@@ -48,7 +48,7 @@ def review_line(asked: ReviewAsked) -> str:
     work, whose = asked.submission, "your" if asked.of == "person" else f"the {asked.of}'s"
     return (
         f"task {work.task} {work.subject} waits for {whose} review: {work.branch} "
-        f"{work.commit[:12]}, {len(work.files)} files; `git diff {work.base[:12]} "
+        f"{work.commit[:12]}, {work.files_counted}; `git diff {work.base[:12]} "
         f"{work.commit[:12]}`, then `crewyard queue approve {work.task}` or `reject`"
     )
 

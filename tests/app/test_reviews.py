@@ -239,4 +239,6 @@ def test_open_reviews_are_those_whose_attempt_is_the_tasks_last(tmp_path: Path) 
     assert asked.submission == WORK
     assert reviews.open([replace(task, attempt=2, generation=2)]) == []
     assert reviews.open([replace(task, status=TaskStatus.CANCELLED)]) == []
-    assert review_line(asked).startswith("task 1 one waits for your review: wt/t1-1 111111111111")
+    assert review_line(asked).startswith(
+        "task 1 one waits for your review: wt/t1-1 111111111111, 1 file; "
+    )

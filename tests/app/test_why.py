@@ -107,7 +107,7 @@ def test_chain_holds_each_turn_in_the_queue_and_the_proof_of_the_landing(
 
     assert chain(paths, board, 1) == [
         "1: posted: one",
-        "1: entry 1 pins cccccccccccc (1 files)",
+        "1: entry 1 pins cccccccccccc (1 file)",
         "1: entry 1 waits again: The target was red.",
         "1: entry 1 landed as dddddddddddd: `make test` passed in 3.1 s on 777777777777",
     ]
