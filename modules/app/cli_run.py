@@ -11,11 +11,12 @@ from modules.app.cli_options import RunOptions
 from modules.app.cli_output import leave_reader, print_json, print_lines, tell_error
 from modules.app.headless import run_board, run_goal
 from modules.app.lead_agent import LeadAgent
+from modules.app.lead_wiring import join_lead
 from modules.app.plain_view import PlainView
 from modules.app.report import RunReport, failed_report, report_json, summary_line
 from modules.app.run import Run
 from modules.app.signals import Ending, run_until_asked
-from modules.app.wiring import join_lead, join_run
+from modules.app.wiring import join_run
 from modules.records.errors import CrewyardError, PersonFault, line_and_exit
 from modules.records.events import AnyEvent
 from modules.records.exits import Exit

@@ -101,7 +101,7 @@ async def _talk_on(terminal: "Terminal", folder: Path, options: RunOptions) -> E
 async def _hold(terminal: "Terminal", screen: "Screen", run: "Run", *, unused: str) -> Exit:
     from modules.app.conversation import Conversation
     from modules.app.first_screen import first_lines
-    from modules.app.wiring import join_lead
+    from modules.app.lead_wiring import join_lead
 
     lead = join_lead(run)
     conversation = Conversation(run, lead, terminal, screen)

@@ -18,13 +18,13 @@ from modules.agent.loop import TurnEnd
 from modules.app.compact_command import CompactCommand
 from modules.app.house import House
 from modules.app.lead_agent import LeadAgent
+from modules.app.lead_wiring import lead_system_prompt
 from modules.app.person_answers import answer_in, question_lines, reminder, why_no_answer
 from modules.app.questions import OpenQuestion
 from modules.app.run import Run
 from modules.app.screen import LEAD, Screen
 from modules.app.slash import slash_answer, slash_commands
 from modules.app.terminal import End, Given, Interrupt, Line, Terminal, View
-from modules.app.wiring import lead_system_prompt
 from modules.records.decisions import Answer
 from modules.records.errors import CrewyardError, PersonFault
 from modules.records.events import AnyEvent, CallEnded, CallStarted

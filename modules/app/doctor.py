@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from modules import VERSION
 from modules.app.findings import Finding, State, fault, looked_at, ok, warn
+from modules.app.guard_wiring import USER_HOOKS, read_hook_files
 from modules.app.jails import granted_folders, network_warnings
 from modules.app.mcp_launch import servers_of
 from modules.app.opening import (
@@ -28,7 +29,6 @@ from modules.app.opening import (
 )
 from modules.app.preparing import make_preparation
 from modules.app.settings_check import settings_warnings
-from modules.app.wiring import USER_HOOKS, read_hook_files
 from modules.git.lanes import list_lanes
 from modules.git.refs import LANDED, is_ancestor, read_ref
 from modules.git.run_git import Git

@@ -9,10 +9,11 @@ import pytest
 
 from modules.app.cli_options import RunOptions
 from modules.app.conversation import Conversation
+from modules.app.lead_wiring import join_lead
 from modules.app.run import Run
 from modules.app.screen import Screen
 from modules.app.terminal import End, Interrupt
-from modules.app.wiring import join_lead, join_run
+from modules.app.wiring import join_run
 from modules.records.events import AnyEvent, TextDelta
 from modules.records.exits import Exit
 from modules.records.tasks import TaskDraft

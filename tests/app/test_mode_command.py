@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from modules.app.cli_options import RunOptions
+from modules.app.lead_wiring import join_lead
 from modules.app.mode_command import ModeCommand
 from modules.app.run import Run
-from modules.app.wiring import join_lead, join_run
+from modules.app.wiring import join_run
 from modules.records.decisions import Mode
 from modules.records.errors import PersonFault
 from modules.records.events import AnyEvent, ModeChanged

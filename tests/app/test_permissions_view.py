@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from modules.app.cli_options import RunOptions
+from modules.app.lead_wiring import join_lead
 from modules.app.permissions_view import permission_lines
 from modules.app.run import Run
-from modules.app.wiring import join_lead, join_run
+from modules.app.wiring import join_run
 from modules.records.decisions import Mode
 from tests.scenarios.programs import make_repository, make_script
 

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from modules.app.cli_options import RunOptions
 from modules.app.compact_command import CompactCommand
+from modules.app.lead_wiring import join_lead
 from modules.app.run import Run
 from modules.app.slash import Shown, slash_answer, slash_commands
-from modules.app.wiring import join_lead, join_run
+from modules.app.wiring import join_run
 from modules.records.tasks import TaskDraft
 from tests.scenarios.programs import make_repository, make_script
 
