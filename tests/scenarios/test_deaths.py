@@ -265,7 +265,8 @@ def test_lead_in_a_copy_of_the_folder_does_the_work_there_and_touches_nothing_he
         assert git(copy, "log", "--format=%s").split("\n") == ["long work", "first"]
         assert [task["status"] for task in tasks(copy)] == ["completed"]
         assert git(repository, "for-each-ref") == refs
-        assert held[0] in held_processes(repository)
+        # Each round's sleep is another process; which has the lowest id is chance.
+        assert set(held) & set(held_processes(repository))
         let_go_on(repository)
         assert program.end() == 0, program.said
 
