@@ -54,17 +54,19 @@ _RAW_NETWORK = names("nc ncat netcat socat telnet")
 
 def judge_kill(case: Case) -> None:
     """Judges `kill`."""
-    targets = [word.text for word in case.args]
-    signal = targets.pop(0) if targets and re.fullmatch(r"-[A-Za-z0-9]+", targets[0]) else ""
+    targets = list(case.args)
+    is_signal = targets and re.fullmatch(r"-[A-Za-z0-9]+", targets[0].text)
+    signal = targets.pop(0).text if is_signal else ""
     if signal in ("-l", "-L"):
         return
     if signal in ("-s", "-n") and targets:
         targets.pop(0)
-    targets = [target for target in targets if target != "--"]
+    targets = [target for target in targets if target.text != "--"]
     _judge_own_parent(case)
-    if any(target in _EVERYONE for target in targets) or (signal == "-1" and not targets):
+    everyone = any(value in _EVERYONE for target in targets for value in target.values())
+    if everyone or (signal == "-1" and not targets):
         case.critical(SYSTEM, "signals every process")
-    if signal != "-0" or not all(target.isdigit() for target in targets):
+    if signal != "-0" or not all(target.text.isdigit() for target in targets):
         case.runs("signals a process", "bash:kill")
 
 
@@ -74,7 +76,7 @@ def judge_kill_by_name(case: Case) -> None:
     _judge_own_parent(case)
     if options.has("-u", "-U", "--euid", "--uid", "--user", "-g", "--pgroup", "-v", "--inverse"):
         case.critical(SYSTEM, "signals every process of a user or a group")
-    elif any(_OWN.fullmatch(word.text) for word in options.operands):
+    elif any(_OWN.fullmatch(value) for word in options.operands for value in word.values()):
         case.critical(SYSTEM, "signals this program or every process")
     else:
         case.runs("signals processes", "bash:kill")
